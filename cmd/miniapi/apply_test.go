@@ -59,22 +59,22 @@ func TestApply(t *testing.T) {
 		manifests    string
 		args         []string
 		widgets      []string
-		stderr       string // the expected output; FILE stands for the path of the file
+		stderr       string // the expected output; FILE stands for the path of the manifests
 	}{
 		{"definition first", "the definition is in effect when the next object is applied", widgetDefinition + widget("a") + configMap, nil, []string{"a"}, ""},
 		{"definition later", "objects wait for a definition that comes later", widget("a") + configMap + widget("b") + widgetDefinition + widget("c"), nil, []string{"a", "b", "c"}, ""},
 		{
-			"unknown kinds", "each is told of", certificate + widgetDefinition + strings.ReplaceAll(certificate, "serving", "client") + widget("a") + configMap,
+			"unknown kinds", "the command prints a line for each skipped object", certificate + widgetDefinition + strings.ReplaceAll(certificate, "serving", "client") + widget("a") + configMap,
 			[]string{"--apply-skip-unknown"}, []string{"a"},
 			"Skipped: FILE, document 1: Certificate serving: nothing serves the kind in cert-manager.io/v1\n" +
 				"Skipped: FILE, document 3: Certificate client: nothing serves the kind in cert-manager.io/v1\n",
 		},
 		{
-			"webhook first", "what it names is there in the end", strings.ReplaceAll(hookOfWidgets, "RESOURCE", "widgets") + widgetDefinition + widget("a") + configMap,
+			"webhook first", "the server has the resource of the rule when all files are applied", strings.ReplaceAll(hookOfWidgets, "RESOURCE", "widgets") + widgetDefinition + widget("a") + configMap,
 			nil, []string{"a"}, "",
 		},
 		{
-			"webhook of nothing", "what it names isn't there in the end", strings.ReplaceAll(hookOfWidgets, "RESOURCE", "widget") + widgetDefinition + widget("a") + configMap,
+			"webhook of nothing", "the server never has the resource of the rule", strings.ReplaceAll(hookOfWidgets, "RESOURCE", "widget") + widgetDefinition + widget("a") + configMap,
 			nil, []string{"a"},
 			"Warning: FILE, document 1: ValidatingWebhookConfiguration widgets: webhooks[0].rules[0].resources[0]: nothing serves \"widget\" in example.com/v1: the webhook isn't called for it\n",
 		},

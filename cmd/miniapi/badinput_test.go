@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
-// With wrong input, the program ends and prints one line. The line names the error and the flag or file.
+// With wrong input, the program prints one line that describes the error, and ends.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 
@@ -72,11 +72,11 @@ plugins:
 	}{
 		{"command", []string{"sevre"}, cli.ExitUsage, []string{`"sevre"`, "serve"}, "it looks like serve"},
 		{"argument", []string{"serve", "manifests"}, cli.ExitUsage, []string{`"manifests"`}, "there are flags alone"},
-		{"value of a boolean flag", []string{"kube-apiserver", "--allow-privileged", "false"}, cli.ExitUsage, []string{`"false"`, "--allow-privileged=false"}, "without = it is no value"},
+		{"value of a boolean flag", []string{"kube-apiserver", "--allow-privileged", "false"}, cli.ExitUsage, []string{`"false"`, "--allow-privileged=false"}, "the flag takes its value only after ="},
 		{"flag", []string{"serve", "--no-such-flag"}, cli.ExitUsage, []string{"--no-such-flag", "miniapi serve --help"}, "neither program has it"},
 		{"flag of the stand-in", []string{"kube-apiserver", "--no-such-flag"}, cli.ExitUsage, []string{"--no-such-flag"}, "kube-apiserver doesn't have it either"},
 		{"no folder of assets", []string{"assets"}, cli.ExitUsage, []string{"[]", "miniapi assets bin/assets"}, "it has to be somewhere"},
-		{"empty folder of assets", []string{"assets", ""}, cli.ExitUsage, []string{`[""]`, "miniapi assets bin/assets"}, "whose variable isn't set would get links where they are"},
+		{"empty folder of assets", []string{"assets", ""}, cli.ExitUsage, []string{`[""]`, "miniapi assets bin/assets"}, "with an unset variable, the links would be in the current folder"},
 		{"folders of assets", []string{"assets", "a", "b"}, cli.ExitUsage, []string{`["a" "b"]`, "miniapi assets bin/assets"}, "there would be links in one of them"},
 		{"no kubeconfig", []string{"serve", "--write-kubeconfig="}, cli.ExitUsage, []string{"--write-kubeconfig must name a file"}, "without a kubeconfig, no client could use the server"},
 		{"no folder of the kubeconfig", []string{"serve", "--write-kubeconfig=" + filepath.Join(missing, "kubeconfig")}, cli.ExitUsage, []string{"--write-kubeconfig " + filepath.Join(missing, "kubeconfig"), missing + " doesn't exist"}, "it would be missing when everything has started"},
@@ -102,7 +102,7 @@ plugins:
 		{"small range", []string{"kube-apiserver", "--etcd-servers=http://127.0.0.1:1", "--service-cluster-ip-range=10.0.0.0/31"}, cli.ExitUsage, []string{"--service-cluster-ip-range", `"10.0.0.0/31"`, "at least 8 IP addresses"}, "not even the service kubernetes fits"},
 		{"runtime config", []string{"serve", "--runtime-config=apps/v9=true"}, cli.ExitUsage, []string{"--runtime-config", "apps/v9", "GROUP/VERSION"}, "there is no such version"},
 
-		{"no folder", []string{"serve", "--secure-port=0", "--data-dir="}, cli.ExitUsage, []string{"--data-dir", "must name a folder"}, "whose variable isn't set wouldn't find the data again"},
+		{"no folder", []string{"serve", "--secure-port=0", "--data-dir="}, cli.ExitUsage, []string{"--data-dir", "must name a folder"}, "with an unset variable, the server wouldn't find its data again"},
 		{"no etcd servers", []string{"serve", "--secure-port=0", "--etcd-servers", ""}, cli.ExitUsage, []string{"--etcd-servers", "must name an etcd server"}, "the data would go elsewhere, and be gone"},
 		{"foreign folder", []string{"serve", "--secure-port=0", "--data-dir=" + foreign}, cli.ExitFailed, []string{"--data-dir: data folder", foreign, "notes.txt"}, "its files are another program's"},
 		{"file for a folder", []string{"serve", "--secure-port=0", "--data-dir=" + plain}, cli.ExitFailed, []string{"--data-dir: data folder", plain, "must be a folder"}, "etcd needs a folder"},
@@ -141,7 +141,7 @@ plugins:
 		{"empty argument", []string{"kube-apiserver", ""}, cli.ExitUsage, []string{"--etcd-servers"}, "it is no argument, so what is missing is told"},
 		{"manifest", []string{"serve", "--apply=" + brackets}, cli.ExitUsage, []string{"--apply", brackets, "document 1", "line 1"}, "it is no YAML"},
 		{"no manifest", []string{"serve", "--apply=" + missing}, cli.ExitUsage, []string{"--apply", missing}, "it isn't there"},
-		{"empty path of manifests", []string{"serve", "--apply="}, cli.ExitUsage, []string{"--apply: a path is empty"}, "whose variable isn't set would miss what it names"},
+		{"empty path of manifests", []string{"serve", "--apply="}, cli.ExitUsage, []string{"--apply: a path is empty"}, "with an unset variable, the server would lack the objects"},
 		{"manifest of an unknown kind", []string{"serve", "--secure-port=0", "--apply=" + unknownKind}, cli.ExitFailed, []string{"--apply", unknownKind, "document 2", "Nope"}, "nothing serves it"},
 		{"manifest of an invalid object", []string{"serve", "--secure-port=0", "--apply=" + invalid}, cli.ExitFailed, []string{"--apply", invalid, "document 2", "metadata.name", "Bad_Name"}, "names are lower case"},
 	} {
@@ -204,7 +204,7 @@ func TestMissingFiles(t *testing.T) {
 	}
 }
 
-// If the stored data was encrypted with another key, the error names the flag of the encryption.
+// If the stored data was encrypted with another key, the error names --encryption-provider-config.
 func TestOtherEncryptionKey(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")

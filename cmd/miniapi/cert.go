@@ -31,7 +31,7 @@ func newCertCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cert NAMESPACE/SERVICE|HOST... [flags]",
 		Short: "Issue a certificate for a webhook under development",
-		Long: `Issue a certificate by the server's authority, for a webhook that is a service or at a host,
+		Long: `Issue a certificate by the server's authority, for a webhook that is a service or a host,
 and for localhost. The command writes tls.crt, tls.key and ca.crt. A service whose address
 --webhook-service gives needs no caBundle then; elsewhere, ca.crt is the caBundle.
 

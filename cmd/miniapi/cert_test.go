@@ -46,7 +46,7 @@ func TestCert(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, reason string
-		flags        func(t *testing.T, kept string) []string // the flags of "miniapi cert"
+		flags        func(t *testing.T, kept string) []string // returns the flags of "miniapi cert"; kept is the path of a data folder
 
 	}{
 		{"of a running server", "the command requests the certificate from the running server", func(t *testing.T, kept string) []string {

@@ -49,7 +49,7 @@ func TestClientErrorsAreNotLogged(t *testing.T) {
 	}
 }
 
-// manager returns the field manager of a patch. Only an apply patch must have one.
+// manager returns a field manager for an apply patch, which must have one, and "" for other patches.
 func manager(kind types.PatchType) string {
 	if kind == types.ApplyYAMLPatchType {
 		return "test"

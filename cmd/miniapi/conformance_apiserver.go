@@ -37,8 +37,8 @@ func newConformanceAPIServerCommand() *cobra.Command {
 		Long: `Judge an API server: its admission, and what clients rely on beside it.
 
 The cases use namespaces of their own, and webhooks and policies that concern these alone. They remove what they
-made, also after SIGINT, SIGTERM or SIGHUP. The server calls webhooks of this process, so it must reach --webhook-address. A server in
-a cluster that can't reaches them by --webhook-image.
+made, also after SIGINT, SIGTERM or SIGHUP. The server calls webhooks of this process, so it must reach
+--webhook-address. With --webhook-image, a server in a cluster needn't reach the address.
 
 The exit code is 0 if no case failed, 1 if a case failed, and 2 if the command line is wrong or the server can't be
 reached. docs/conformance.md has the promises and the permissions that the cases need.`,
@@ -119,7 +119,7 @@ func (o *conformanceAPIServerOptions) runCommand(ctx context.Context, out, progr
 
 // removeRuns removes the objects of all runs on the server, and prints the paths of the objects. A run that is going on
 // loses its objects too. The user must have the permissions that the selected cases need, because without them
-// removeRuns would find no objects.
+// removeRuns could miss objects.
 func (o *conformanceAPIServerOptions) removeRuns(ctx context.Context, out io.Writer) error {
 	server, _, err := apiserver.Connect(ctx, o.target, o.Run.Selection)
 	if err != nil {

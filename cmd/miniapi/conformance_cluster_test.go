@@ -20,7 +20,7 @@ import (
 	"github.com/miniapi-dev/miniapi/test/conformance/node"
 )
 
-// clusterOfOneNode runs a server with a stand-in for a node. The containers of the node run this program.
+// clusterOfOneNode runs a server with a stand-in for a node. The containers of the node run miniapi.
 func clusterOfOneNode(t *testing.T, o node.Options) (kubeconfig string, c kubernetes.Interface, n *node.Node) {
 	t.Helper()
 	server, config := serve(t)

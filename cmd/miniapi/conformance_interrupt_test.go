@@ -17,7 +17,7 @@ import (
 func TestConformanceInterrupted(t *testing.T) {
 	t.Parallel()
 	// A program inherits an ignored SIGHUP, for example from tests under nohup. A test process that handles the signal
-	// starts its programs with the default.
+	// starts its programs with the signal's default action.
 	handled := make(chan os.Signal, 1)
 	signal.Notify(handled, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(handled) })

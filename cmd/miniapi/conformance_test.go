@@ -105,7 +105,7 @@ func TestConformanceExitCodes(t *testing.T) {
 	}
 }
 
-// kubeconfigOf writes a kubeconfig of a server for the user of a token.
+// kubeconfigOf writes a kubeconfig for a server and the user of a token, and returns the path of the file.
 func kubeconfigOf(t *testing.T, name, host string, authority []byte, token string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)

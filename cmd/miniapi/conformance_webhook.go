@@ -38,8 +38,8 @@ func newConformanceWebhookCommand() *cobra.Command {
 		Short: "Judge an admission webhook: its answers, its connections and its configuration",
 		Long: `Judge an admission webhook: its answers, its connections and its configuration.
 
-The webhook is sent AdmissionReviews as an API server sends them, bad ones, large ones, and many at once. A server that
-runs for that alone makes them: for each rule of the configuration, with the objects of --objects, or with samples and
+The webhook is sent AdmissionReviews as an API server sends them, bad ones, large ones, and many at once. A temporary
+server makes them: for each rule of the configuration, with the objects of --objects, or with samples and
 random objects. The same server judges the objects that the webhook patches.
 
 The configuration is that of a file, or one in a cluster by its name. Without one, the webhook at --url is sent common
@@ -130,7 +130,8 @@ func (o *conformanceWebhookOptions) calls() bool {
 	})
 }
 
-// judge runs the cases of the suite. The server of the argument config makes the requests to the webhooks.
+// judge runs the cases of the suite. The server of the argument config makes the AdmissionReviews that the cases send,
+// and validates the objects that the webhooks patch.
 func (o *conformanceWebhookOptions) judge(ctx context.Context, config *rest.Config, judged *webhooks.Webhooks, out, progress io.Writer) error {
 	s, err := judged.Suite(ctx, config, o.seed, o.fuzzed)
 	if err != nil {

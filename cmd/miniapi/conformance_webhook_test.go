@@ -42,7 +42,7 @@ func allowing(without string) http.Handler {
 	})
 }
 
-// The exit code is 0 if no case fails, 1 if a case fails, and 2 if the flags are wrong or a case can't call the webhook.
+// The exit code is 0 if no case fails, 1 if a case fails, and 2 if the flags are wrong or the webhook can't be reached.
 func TestConformanceWebhook(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -57,7 +57,7 @@ func TestConformanceWebhook(t *testing.T) {
 	}
 	right, ca := url(allowing(""))
 	wrong, wrongCA := url(allowing("DELETE"))
-	const closed = "https://127.0.0.1:1" // the port of a server that has ended may be another server's
+	const closed = "https://127.0.0.1:1" // port 1, because another program may take the port of a server that has ended
 	configuration := filepath.Join(dir, "configuration.yaml")
 	if err := os.WriteFile(configuration, []byte(gearsConfiguration), 0o600); err != nil {
 		t.Fatal(err)

@@ -122,7 +122,7 @@ func (c *content) create(t *testing.T) {
 	creating.Wait()
 }
 
-// objects returns the names of all objects, by their UID.
+// objects returns the kind and the name of each object, by the UID.
 func (c *content) objects(ctx context.Context) (map[types.UID]string, error) {
 	all := map[types.UID]string{}
 	for _, kind := range kindsOfContent() {

@@ -17,7 +17,8 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
-// The server is killed several times while clients write. After each restart, it has every write whose answer was sent.
+// The server is killed several times while clients write. After the last restart, it has every write that it has
+// answered.
 func TestKill(t *testing.T) {
 	t.Parallel()
 

@@ -32,8 +32,8 @@ var ownPace = []string{
 	"initial-cluster", "initial-cluster-state", "discovery", "discovery-srv",
 }
 
-// electAtOnce adds a fast pace (see ownPace) to the flags of a member without peers. With the default pace, the member
-// needs most of a second to elect itself.
+// electAtOnce adds a short heartbeat interval and a short election timeout to the flags, unless a flag of ownPace is
+// set. With etcd's defaults, a member without peers needs most of a second to elect itself.
 func electAtOnce(args []string, getenv func(string) string) []string {
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		return args // other commands of etcd parse their own arguments

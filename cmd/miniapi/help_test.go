@@ -55,7 +55,7 @@ func TestHelpOfServe(t *testing.T) {
 	}
 }
 
-// --help-all prints every flag that isn't hidden.
+// --help-all prints every flag, except for hidden and deprecated flags.
 func TestHelpAll(t *testing.T) {
 	t.Parallel()
 	code, help, stderr := start(t, "miniapi", "serve", "--help-all").exit(t)

@@ -97,8 +97,8 @@ func TestHooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	call := []string{"hooks", "call", "BeforeClusterUpgrade", kubeconfig, "-f", file, "--setting=region=eu"}
-	// One ExtensionConfig is broken, but the server calls the other extensions. Repeat the call, because the
-	// server discovers the extensions some time after its start.
+	// One ExtensionConfig is broken, but the server calls the other extensions. Repeat the call until the server knows the
+	// extension.
 	out := awaitOutput(t, "waiting for quota", append(call, "--field=toKubernetesVersion=v1.37.2")...)
 	here := runMiniapi(t, append(call, "--field=toKubernetesVersion=v1.37.2", "--webhook-service=none/none=127.0.0.1:1")...)
 	if withoutTimes(out) != withoutTimes(here) {

@@ -39,8 +39,8 @@ func newHostCommand() *cobra.Command {
 // endTimeout limits the time for which the process continues after the end of the test process.
 const endTimeout = 10 * time.Second
 
-// exitAfterEOF reads standard input. At the end of the input, the process has endTimeout to end by itself. exitAfterEOF
-// then ends it.
+// exitAfterEOF reads standard input. If the process still runs endTimeout after the end of the input, exitAfterEOF ends
+// the process.
 type exitAfterEOF struct{ *os.File }
 
 // Read implements io.Reader.

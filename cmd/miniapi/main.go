@@ -19,7 +19,7 @@ func main() { os.Exit(run(os.Args)) }
 
 // run runs the program with arguments and returns the exit code.
 func run(args []string) int {
-	// The main function adds the feature gates of logging to the process. A library must not do that.
+	// The gates belong to the whole process, so only the program may add the feature gates of logging.
 	if err := logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate); err != nil {
 		return cli.Report(err, os.Stderr)
 	}

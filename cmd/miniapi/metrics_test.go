@@ -30,8 +30,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// By default, a scraper that accepts protobuf gets the histograms in their native form, too, as from kube-apiserver
-// 1.37 (KEP-5808).
+// By default, a scraper that accepts protobuf gets the histograms in their native form, too. kube-apiserver has this
+// default since 1.37 (KEP-5808).
 func TestNativeHistograms(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -59,7 +59,7 @@ func newReviewCommand() *cobra.Command {
 		Use:   "review -f FILE [flags]",
 		Short: "Print the AdmissionReview that a webhook gets for an object",
 		Long: `Print the AdmissionReview that a webhook gets for a request with an object: with its defaults,
-after conversion and the plugins before the webhook. A server runs for that alone; it has the
+after conversion and the plugins before the webhook. A temporary server makes the review; it has the
 definitions and objects of --apply, and the object's namespace.
 
 With --url, the review is sent to a webhook. The command prints its response, and what the server
@@ -144,7 +144,7 @@ func (o *reviewOptions) run(ctx context.Context, in io.Reader, out, errOut io.Wr
 	return o.trust.Explain(err)
 }
 
-// patches are the values of --patch.
+// patches returns the patch types by the values of --patch.
 func patches() map[string]types.PatchType {
 	return map[string]types.PatchType{
 		"apply": types.ApplyPatchType, "merge": types.MergePatchType, "strategic": types.StrategicMergePatchType, "json": types.JSONPatchType,
@@ -262,8 +262,8 @@ func (o *reviewOptions) made(ctx context.Context, request review.Request, webhoo
 	return outcome, err
 }
 
-// print prints the bodies of the exchanges that aren't empty. The parameter "of" returns the body of an exchange. print
-// prints a JSON body in the format of the flags, and any other body unchanged.
+// print prints one body of each exchange, unless the body is empty. The parameter "of" returns the body of an exchange.
+// print prints a JSON body in the format of the flags, and any other body unchanged.
 func (o *reviewOptions) print(out io.Writer, outcome *review.Outcome, of func(review.Exchange) []byte) error {
 	printed := false
 	for _, exchange := range outcome.Exchanges {

@@ -263,7 +263,7 @@ func TestReviewOfCollection(t *testing.T) {
 	}
 }
 
-// reviewedSigning returns a CertificateSigningRequest.
+// reviewedSigning returns a CertificateSigningRequest in YAML.
 func reviewedSigning(t *testing.T) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -418,7 +418,7 @@ func TestReviewJudgesCalls(t *testing.T) {
 	t.Parallel()
 	pod := file(t, "pod.yaml", "%s", reviewedPod)
 	handler := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		bodyOf(t, req) // a server notices that a client has gone when the body is read
+		bodyOf(t, req) // the server notices only after it has read the body that a client has gone
 		switch req.URL.Path {
 		case "/500":
 			http.Error(w, "out of order", http.StatusInternalServerError)

@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
-// A server with 50 open watches stops at once, and leaves no file of its database behind.
+// A signal stops a server with 50 open watches. The server leaves no file of its database behind.
 func TestStop(t *testing.T) {
 	t.Parallel()
 
@@ -72,8 +72,8 @@ func gone(t *testing.T, files []string) {
 	}
 }
 
-// A signal stops a server at any point of its start, as it stops a server that is ready: with exit code 0, without a
-// text, and without a file of its database left behind. The test tries many points.
+// A signal stops a server at any point of its start. The server writes nothing to standard error, and leaves no file of
+// its database behind. The test tries many points.
 func TestStopDuringStart(t *testing.T) {
 	t.Parallel()
 
@@ -93,8 +93,7 @@ func TestStopDuringStart(t *testing.T) {
 		p.signal(t, syscall.SIGTERM)
 		code, _, stderr := p.exit(t)
 		gone(t, files)
-		// At an early point, the process has no signal handler yet, and the operating system ends the process with code
-		// -1.
+		// At an early point, the process has no signal handler yet, so the signal kills the process, and ExitCode returns -1.
 		if code != 0 && code != -1 || stderr != "" {
 			t.Errorf("after %s: exit code %d, and on stderr %q", delay, code, stderr)
 		}

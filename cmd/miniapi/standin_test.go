@@ -199,8 +199,8 @@ func (p *process) await(t *testing.T, condition func() error) {
 	}
 }
 
-// freeAddress returns a local address on which nothing listens. Its port is not in the range from which the system
-// chooses ports for other processes, so that the system gives the port to no other process.
+// freeAddress returns a local address on which nothing listens. Its port is below the range from which the system
+// chooses free ports, so that no other process gets the port by chance.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	const from, to = 20000, 32768

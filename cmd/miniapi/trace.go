@@ -142,7 +142,7 @@ func (o *traceOptions) stream(ctx context.Context, client *traceclient.Client, s
 	defer cancel()
 	return client.Follow(ctx, selection, func() {}, func(event admissiontrace.Event) error {
 		if event.Missed > 0 {
-			fmt.Fprintf(out, "(%d requests were forgotten before they could be shown)\n", event.Missed)
+			fmt.Fprintf(out, "(%d requests were forgotten before they could be shown: start the server with a larger --trace-requests and --trace-bytes)\n", event.Missed)
 		}
 		if event.Request == nil {
 			return nil

@@ -64,7 +64,7 @@ func TestTraceMemory(t *testing.T) {
 		}
 		makers.Wait()
 	}
-	flood() // without a record: buffers and caches have their size then
+	flood() // the server doesn't record these requests, but its buffers and caches grow
 	before := heapOf(t, server)
 	for range 3 {
 		stream, err := server.Discovery().RESTClient().Get().AbsPath(admissiontrace.RequestsPath).Param("follow", "true").Stream(t.Context())

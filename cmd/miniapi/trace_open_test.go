@@ -50,7 +50,8 @@ func status(t *testing.T, client *http.Client, url string, cookies ...*http.Cook
 }
 
 // "miniapi trace --open" starts the program that opens links, with a link as its argument. The link signs a browser in
-// once. A server that records no requests also serves the page. The logs of the server don't contain the link.
+// once. A server that records no requests also serves the page behind the link. The logs of the server don't contain
+// the token in the link.
 func TestTraceOpen(t *testing.T) {
 	t.Parallel()
 	audit := filepath.Join(t.TempDir(), "audit.log")
@@ -124,8 +125,8 @@ func TestTraceOpenWithoutBrowser(t *testing.T) {
 	}
 }
 
-// The command fails for a user without the permission for sign-in links, for a server that isn't miniapi, and without a
-// server.
+// The command fails if the user lacks the permission for sign-in links, if the server isn't miniapi, and if no server
+// runs.
 func TestTraceOpenRefused(t *testing.T) {
 	t.Parallel()
 	server, _ := serve(t)

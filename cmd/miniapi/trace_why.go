@@ -105,7 +105,7 @@ func (o *whyOptions) run(ctx context.Context, args []string, in io.Reader, out i
 	return o.show(out, why)
 }
 
-// check returns the errors of the arguments and flags, all at once.
+// check returns all errors of the arguments and flags, joined.
 func (o *whyOptions) check(args []string) error {
 	var errs []error
 	switch {

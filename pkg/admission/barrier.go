@@ -162,7 +162,7 @@ func (i *observedInformer) hasObserved(w write) (observed bool) {
 
 // await returns when every handler has been called with the write. After barrierGrace, it also returns if the
 // informer's store has the write and no handler is being called. The store doesn't report its progress, so await checks
-// the store at least once every barrierGrace.
+// the store at least once every barrierGrace. When ctx ends, await returns an error.
 func (i *observedInformer) await(ctx context.Context, w write) error {
 	if !i.started.Load() {
 		return nil

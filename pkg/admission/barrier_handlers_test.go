@@ -14,7 +14,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/condition"
 )
 
-// observing starts an observed informer of the source's config maps. The returned function stop ends the informer.
+// observing starts an informer of the source's config maps, which the barrier observes. The returned function stop ends
+// the informer.
 func observing(t *testing.T, barrier *Barrier, source *source) (informer cache.SharedIndexInformer, stop func()) {
 	t.Helper()
 	informer = barrier.Observe(schema.GroupResource{Resource: "configmaps"}, cache.NewSharedIndexInformer(source, &corev1.ConfigMap{}, 0, nil))
@@ -54,7 +55,7 @@ func TestBarrierInformerStops(t *testing.T) {
 		if !cache.WaitFor(t.Context(), "", barrier.checkers()...) {
 			t.Fatal("the informers did not sync")
 		}
-		other.Add(configMap("b", 0)) // the first informer never sees this object, so the write waits for it
+		other.Add(configMap("b", 0)) // the informer of source never gets this object, so the write waits for that informer
 		time.AfterFunc(time.Second, stop)
 		if got := took(t.Context(), barrier, configMap("b", 2)); got != time.Second {
 			t.Errorf("the write was held for %v, want until the informer stops", got)
@@ -225,7 +226,7 @@ func notifies(t *testing.T, informer *observedInformer, call func()) bool {
 		synctest.Wait()
 		call()
 		synctest.Wait()
-		woken = looks > 1 // the end of the context wakes the goroutine, too
+		woken = looks > 1 // before cancel, because the end of the context wakes the goroutine, too
 		cancel()
 	})
 	return woken

@@ -95,8 +95,8 @@ func New(options *Options, dependencies Dependencies) (admission.Interface, erro
 		return nil, fmt.Errorf("making the loaders of static admission manifests: %w", err)
 	}
 
-	// k8s.io/apiserver's registry of plugins accepts each name only once per process. A registry for each chain
-	// allows several servers in the process.
+	// A registry of plugins accepts each name only once. So each chain makes a registry of its own, and several servers
+	// can run in one process.
 	plugins := admission.NewPlugins()
 	var names []string
 	recorded := map[string]*recordedPlugin{}
@@ -121,8 +121,8 @@ func New(options *Options, dependencies Dependencies) (admission.Interface, erro
 	return &recordedChain{admissionmetrics.WithStepMetrics(handler), dependencies.Explain}, nil
 }
 
-// initializers returns k8s.io/apiserver's initializers. They give each plugin the dependencies for which the plugin
-// has a Set method.
+// initializers returns the initializers of the plugins. They give each plugin the dependencies for which the plugin has
+// a Set method.
 func (c *chain) initializers() admission.PluginInitializers {
 	resolver := services.NewResolver(c.options.Services, c.Client, c.Informers)
 	authentication := services.NewAuthentication(c.options.Services, c.ServiceCA, c.Loopback, c.Dial, c.TracerProvider)

@@ -179,7 +179,7 @@ func (s *fakeServer) admit(resource, kind string, obj metav1.Object) error {
 	return s.chain.(admission.ValidationInterface).Validate(s.Context(), attributes, objects)
 }
 
-// A pod passes all plugins that are on by default, including a mutating policy.
+// A pod passes all plugins that are on by default, and a mutating policy changes it.
 func TestDefaultChain(t *testing.T) {
 	t.Parallel()
 	server := newFakeServer(t)

@@ -15,8 +15,8 @@ import (
 )
 
 // configuration holds the configurations of the plugins, from the file of --admission-control-config-file.
-// readConfiguration reads this file, and all files that it names, at once. k8s.io/apiserver would read the named files
-// later, and end the process if it can't read one of them.
+// readConfiguration reads this file and all files that it names. k8s.io/apiserver would read the named files later, and
+// end the process if it can't read one of them.
 type configuration struct {
 	plugins map[string]pluginConfiguration
 }
@@ -63,7 +63,7 @@ func readConfiguration(path string) (*configuration, error) {
 
 	for _, plugin := range admission.Plugins {
 		if _, ok := c.plugins[plugin.Name]; ok {
-			continue // the first entry of a plugin counts
+			continue // the first entry with a configuration of the plugin counts
 		}
 		switch {
 		case plugin.Configuration != nil:
@@ -87,8 +87,9 @@ func readConfiguration(path string) (*configuration, error) {
 	return c, nil
 }
 
-// renamedConfiguration replaces the kind WebhookAdmission by its current name. In version v1alpha1, the configuration
-// of the webhook plugins has the old kind, with the same fields. k8s.io/apiserver doesn't accept the old kind.
+// renamedConfiguration replaces the kind WebhookAdmission of version v1alpha1 by the kind WebhookAdmissionConfiguration
+// of version v1, which has the same fields. k8s.io/apiserver doesn't accept the old kind. Any other content stays
+// unchanged.
 func renamedConfiguration(content []byte) []byte {
 	fields := map[string]any{}
 	if err := yaml.Unmarshal(content, &fields); err != nil {

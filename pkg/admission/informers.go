@@ -69,8 +69,9 @@ func NewInformers(client kubernetes.Interface, barrier *Barrier, own func(runtim
 func (f *Informers) Barrier() *Barrier { return f.barrier }
 
 // WaitForSync returns when each informer that the barrier observes has made its first list, and each handler has been
-// called with all objects of the list. The server calls WaitForSync before it is ready. Otherwise the first requests
-// would wait: admission plugins check only every 100 ms whether their informers are synced.
+// called with all objects of the list. It returns an error if ctx ends earlier. The server calls WaitForSync before
+// it is ready. Otherwise the first requests would wait: admission plugins check only every 100 ms whether their
+// informers are synced.
 func (f *Informers) WaitForSync(ctx context.Context) error {
 	f.mu.Lock()
 	checkers := append(f.barrier.checkers(), f.checkers...)
@@ -122,7 +123,7 @@ func (f *Informers) InformerFor(obj runtime.Object, newFunc internalinterfaces.N
 // ForResource implements informers.SharedInformerFactory. Its informers are observed, too.
 func (f *Informers) ForResource(gvr schema.GroupVersionResource) (informers.GenericInformer, error) {
 	// The embedded factory would make an informer that isn't observed. InformerFor makes an observed informer,
-	// which the embedded factory then finds by its Go type.
+	// which the embedded factory then finds by the object's Go type.
 	if obj := objectFor(gvr); obj != nil {
 		if _, err := informers.NewSharedInformerFactory(nil, 0).ForResource(gvr); err != nil {
 			return nil, err

@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// accessors calls methods of a type of client-go's package informers, and returns the results by the methods' names. The
-// methods have no parameters and return a type of that package. They lead from a factory to its groups, from a group to
-// its versions, and from a version to its informers.
+// accessors calls methods on the value "of", and returns the results by the methods' names. It calls those methods of
+// the type "as" that have no parameters and return a type of a package below k8s.io/client-go/informers. Such methods
+// lead from a factory to its groups, from a group to its versions, and from a version to its informers.
 func accessors(t *testing.T, of reflect.Value, as reflect.Type) map[string]reflect.Value {
 	t.Helper()
 	found := map[string]reflect.Value{}

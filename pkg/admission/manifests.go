@@ -18,7 +18,7 @@ import (
 )
 
 // manifestLoaders returns the functions that load static admission manifests (KEP-5793): files with webhook
-// configurations and policies of the v1 API. Their objects get the API's defaults and validation.
+// configurations and policies of the v1 API. The loaded objects get the API's defaults and validation.
 func manifestLoaders() (*initializer.ManifestLoaders, error) {
 	// Manifests have the version v1 alone, even if the server serves other versions too.
 	scheme := runtime.NewScheme()

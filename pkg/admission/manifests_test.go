@@ -9,7 +9,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 )
 
-// listOf returns a list of a kind, in YAML.
+// listOf returns the YAML of a list of a kind. Each item is the YAML of an object, and begins with a line break.
 func listOf(kind string, items ...string) string {
 	list := "apiVersion: admissionregistration.k8s.io/v1\nkind: " + kind + "List\nitems:\n"
 	for _, item := range items {

@@ -16,8 +16,8 @@ import (
 
 // Options select the plugins of the chain and configure them.
 type Options struct {
-	// Enable and Disable are the names of plugins that run in addition to the default ones, and of default plugins
-	// that don't run.
+	// Enable has the names of plugins that run in addition to the default plugins. Disable has the names of default
+	// plugins that don't run.
 	Enable, Disable []string
 	// Only, if not empty, lists all plugins that run. It can't be combined with Enable and Disable.
 	Only []string
@@ -57,7 +57,7 @@ func (o *Options) SetGate(name string, on bool) (ours bool) {
 	return false
 }
 
-// NewOptions returns the defaults of kube-apiserver.
+// NewOptions returns options with the default values of kube-apiserver's flags.
 func NewOptions() *Options {
 	return &Options{
 		Services:                     services.Addresses{},
@@ -75,7 +75,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.Disable, "disable-admission-plugins", o.Disable,
 		"admission plugins that should be disabled although they are in the default enabled plugins list "+names)
 	flags.StringSliceVar(&o.Only, "admission-control", o.Only,
-		"all admission plugins that run, as a comma-delimited list; excludes the two flags above")
+		"all admission plugins that run, as a comma-delimited list; excludes --enable-admission-plugins and --disable-admission-plugins")
 	// MarkDeprecated fails only if the flag doesn't exist.
 	_ = flags.MarkDeprecated("admission-control", "Use --enable-admission-plugins or --disable-admission-plugins instead. Will be removed in a future version.")
 	flags.StringVar(&o.ConfigFile, "admission-control-config-file", o.ConfigFile,
@@ -89,10 +89,10 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 // AddOwnFlags adds the flags that kube-apiserver doesn't have.
 func (o *Options) AddOwnFlags(flags *pflag.FlagSet) {
 	flags.Var(o.Services, "webhook-service",
-		"Call the webhooks of a service at an address, whatever the API says of it: `service=address`, in the form NAMESPACE/NAME[:PORT]=HOST:PORT. The webhook's certificate must be of NAME.NAMESPACE.svc, and of the caBundle or, without one, of this server's own authority. May be repeated.")
+		"Call the webhooks of a service at this address instead of the address in the API: `service=address`, in the form NAMESPACE/NAME[:PORT]=HOST:PORT. The webhook's certificate must be of NAME.NAMESPACE.svc, and of the caBundle or, without one, of this server's own authority. May be repeated.")
 }
 
-// Validate returns all errors of the options. Each error names its flag.
+// Validate returns the errors of the options. Each error names its flag.
 func (o *Options) Validate() []error {
 	var errs []error
 	known := pluginNames(nil)

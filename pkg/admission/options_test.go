@@ -150,7 +150,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// Every flag sets its option. The usage of --enable-admission-plugins lists the plugins.
+// Each flag sets its option, except for --admission-control, which TestOptions checks. The usage of
+// --enable-admission-plugins lists the plugins.
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	options := NewOptions()
@@ -233,7 +234,8 @@ func TestConfiguration(t *testing.T) {
 	}
 	tests := []struct {
 		name, reason, content string
-		// want are the configurations of the plugins, with the base names of the files that they come from.
+		// want has the configuration of each plugin, and the base name of the file that the configuration comes from.
+		// "c.yaml" stands for the file whose text is the field content.
 		want map[string][2]string
 	}{{
 		name:    "files",
@@ -299,7 +301,7 @@ func TestConfiguration(t *testing.T) {
 	for i, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			own := filepath.Join(dir, strconv.Itoa(i)) // a file in the same folder
+			own := filepath.Join(dir, strconv.Itoa(i)) // in the folder of one.yaml and two.yaml
 			if err := os.WriteFile(own, []byte(test.content), 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -111,14 +111,14 @@ var order = []plugin{
 	{"JobValidation", on, nil, nil},
 	{podresizevalidator.Name, on, unconfigured(podresizevalidator.New), nil},
 
-	// A mutating plugin that kube-apiserver lacks has its line here. Policies and webhooks run after the in-tree plugins
-	// that change objects, so that they get the complete object.
+	// A mutating plugin that kube-apiserver lacks has its line here. Policies and webhooks run after the in-tree
+	// plugins that change objects, so that they get the complete object.
 	{mutatingpolicy.PluginName, on, newMutatingPolicy, changes{}},
 	{mutatingwebhook.PluginName, on, configured(webhook.NewMutating), changes{}},
 	{validatingpolicy.PluginName, on, newValidatingPolicy, nil},
 	{validatingwebhook.PluginName, on, configured(webhook.NewValidating), nil},
-	// A validating plugin that kube-apiserver lacks has its line here. ResourceQuota runs after all plugins that may refuse a request, except AlwaysDeny. Otherwise a quota would count
-	// refused requests.
+	// A validating plugin that kube-apiserver lacks has its line here. ResourceQuota runs after all plugins that may
+	// refuse a request, except AlwaysDeny. Otherwise a quota would count refused requests.
 	{resourcequota.Name, on, configured(resourcequota.New), nil},
 	{"AlwaysDeny", off, unconfigured(always.Deny), changes{}},
 }
@@ -128,7 +128,8 @@ func unconfigured[Plugin admission.Interface](construct func() Plugin) func(*cha
 	return func(*chain, io.Reader) (admission.Interface, error) { return construct(), nil }
 }
 
-// configured returns the constructor of a plugin that takes a configuration. The reader is nil if there is none.
+// configured returns the constructor of a plugin that takes a configuration. The reader is nil if there is no
+// configuration.
 func configured[Plugin admission.Interface](construct func(io.Reader) (Plugin, error)) func(*chain, io.Reader) (admission.Interface, error) {
 	return func(_ *chain, config io.Reader) (admission.Interface, error) { return construct(config) }
 }

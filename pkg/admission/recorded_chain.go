@@ -15,8 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// recordedChain is an admission chain. If the server records a request, recordedChain adds what each plugin does with
-// the request.
+// recordedChain is an admission chain. If the server records a request, recordedChain adds to the record what each
+// plugin does with the request.
 type recordedChain struct {
 	admission.Interface
 	explain Explain
@@ -26,16 +26,16 @@ type recordedChain struct {
 // request. If Explain is nil, the error stays unchanged.
 type Explain func(request *trace.Request, refused *trace.Refusal, err error) error
 
-// recordedAttributes are the attributes of a recorded request. Plugins recognize a recorded request by this type,
-// because reading a value of the context would take more time in each plugin.
+// recordedAttributes are the attributes of a recorded request. recordedPlugin recognizes a recorded request by this
+// type, because reading a value of the context would take more time.
 type recordedAttributes struct {
 	admission.Attributes
 	scope *trace.Scope
 	steps *trace.Steps
 	// spans adds to the OpenTelemetry trace of the request. It is nil if the request has no OpenTelemetry trace.
 	spans *spans
-	// object is the request's object at the time of the last comparison. It is empty if a plugin may have changed the
-	// object since.
+	// object is the encoded object of the request, as it was at the beginning of Admit or at the last comparison. It is
+	// empty after a plugin with webhooks or policies, and in the validating phase.
 	object trace.Encoding
 }
 
@@ -97,7 +97,7 @@ func (c *recordedChain) Validate(ctx context.Context, a admission.Attributes, o 
 
 // errConnectionEvaluated ends a CONNECT request, such as one for pods/exec, if the client requests only the decisions
 // of admission. For a write, the client makes a dry run, but a connection has no dry run.
-var errConnectionEvaluated = errors.New("the connection is evaluated, and not made")
+var errConnectionEvaluated = errors.New("no connection: the request only evaluates the decisions of admission")
 
 func (c *recordedChain) explained(scope *trace.Scope, err error) error {
 	if err == nil || c.explain == nil {
@@ -188,7 +188,7 @@ func (p *recordedPlugin) Validate(ctx context.Context, a admission.Attributes, o
 	return err
 }
 
-// turn is one call of a plugin, while it is recorded.
+// turn is one call of a plugin for a recorded request.
 type turn struct {
 	*recordedAttributes
 	plugin *recordedPlugin

@@ -18,7 +18,8 @@ type protobuf interface {
 }
 
 // encode returns an object in the form in which a recording keeps it. The form is protobuf if the type supports
-// protobuf, which takes a fraction of the time and the memory of JSON. Otherwise the form is JSON.
+// protobuf, which takes a fraction of the time and the memory of JSON. Otherwise the form is JSON. For nil, encode
+// returns an empty Encoding.
 func encode(object runtime.Object, o admission.ObjectInterfaces) trace.Encoding {
 	if object == nil {
 		return trace.Encoding{}
@@ -32,7 +33,7 @@ func encode(object runtime.Object, o admission.ObjectInterfaces) trace.Encoding 
 }
 
 // decoder returns a function that converts the protobuf of an object to JSON. The function keeps the Go type and the
-// kind of the object, because protobuf doesn't contain the kind. It doesn't keep the object.
+// kind of the object, because the protobuf contains neither. It doesn't keep the object.
 func decoder(object protobuf, o admission.ObjectInterfaces) func([]byte) json.RawMessage {
 	kind, built, typer := object.GetObjectKind().GroupVersionKind(), reflect.TypeOf(object).Elem(), o.GetObjectTyper()
 	return func(encoded []byte) json.RawMessage {
@@ -45,11 +46,11 @@ func decoder(object protobuf, o admission.ObjectInterfaces) func([]byte) json.Ra
 	}
 }
 
-// encodeJSON returns the JSON of an object.
+// encodeJSON returns the JSON of an object. It adds apiVersion and kind if the object lacks them.
 func encodeJSON(object runtime.Object, typer runtime.ObjectTyper) json.RawMessage {
 	encoded, err := json.Marshal(object)
 	if err != nil {
-		return nil // an object that has no JSON can't be stored, so this doesn't happen
+		return nil // the error is impossible: each API object can be encoded as JSON
 	}
 	if object.GetObjectKind().GroupVersionKind().Empty() {
 		encoded = withKind(encoded, object, typer)

@@ -15,13 +15,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// slowStep is the duration from which a call of a plugin is logged. k8s.io/apiserver logs slow requests in the same
-// way.
+// slowStep is the duration from which the span of a plugin or a round is also logged. k8s.io/apiserver logs slow
+// requests in the same way.
 const slowStep = 10 * time.Second
 
-// spans adds a pass through the chain to the OpenTelemetry trace of the request. Each round of plugins is a span. Each
-// plugin is a span below the span of its round, and each call of a webhook is a span below the span of its plugin. A
-// webhook or policy that the plugin considered is an event of the plugin's span. A nil spans adds nothing.
+// spans adds a phase of admission, mutating or validating, to the OpenTelemetry trace of the request. Each round of
+// plugins is a span: the reinvocation of the mutating plugins is a second round. Each plugin is a span below the span
+// of its round, and each call of a webhook is a span below the span of its plugin. A webhook or policy that the
+// plugin considered is an event of the plugin's span. A nil spans adds nothing.
 type spans struct {
 	number int // the number of the round whose span is open
 	round  *tracing.Span
@@ -30,7 +31,7 @@ type spans struct {
 	plugin *tracing.Span
 }
 
-// newSpans returns nil if the request of the context has no OpenTelemetry trace.
+// newSpans returns nil if the context has no OpenTelemetry span that is being recorded.
 func newSpans(ctx context.Context) *spans {
 	if !oteltrace.SpanFromContext(ctx).IsRecording() {
 		return nil
@@ -85,7 +86,7 @@ func (s *spans) ended(ctx context.Context, step *trace.Step) {
 	}
 	before, after := step.Change()
 	s.changed("Object changed", before, after)
-	if step.Error != nil { // without secrets, unlike the plugin's error
+	if step.Error != nil { // this error, and not the plugin's, because the plugin's error may contain secrets
 		span := oteltrace.SpanFromContext(ctx)
 		span.RecordError(errors.New(step.Error.Message))
 		span.SetStatus(codes.Error, step.Error.Message)
@@ -135,7 +136,8 @@ func (s *spans) policy(p *trace.Policy) {
 	}
 }
 
-// changed adds the differences between two objects to the plugin's span, as an event.
+// changed adds the differences between two objects to the plugin's span, as an event. If after is empty, it adds
+// nothing.
 func (s *spans) changed(event string, before, after []byte) {
 	if len(after) == 0 {
 		return

@@ -2,7 +2,7 @@
 //
 // A [Variable] holds the state. Update changes the state and wakes the waiting goroutines, and Wait returns when a
 // predicate holds for the state. UpdateWhen waits for a predicate, and changes the state while the predicate holds.
-// Neither polls: each evaluates its predicate once, after updates, and when its context ends.
+// Neither polls: each evaluates its predicate at the call, after updates, and when its context ends.
 //
 // Don't use a Variable for an event that happens once and has no state, such as the end of a server: a channel or a
 // context is enough for such an event. Don't use a Variable as a queue either: a goroutine that waits gets the latest
@@ -55,10 +55,10 @@ func (v *Variable[T]) Read(read func(T)) {
 	read(v.state)
 }
 
-// Wait returns nil as soon as holds is true for the state. When ctx ends, Wait returns nil if holds is true for the last
-// state, and an error otherwise. The error wraps the cause of ctx, and shows the last state. The method String formats
-// the state, if the type has this method. Wait calls holds under the lock of the variable: holds must not call the
-// variable. A Wait whose predicate holds at once allocates nothing.
+// Wait returns nil as soon as holds is true for the state. When ctx ends, Wait returns nil if holds is true for the
+// last state, and an error otherwise. The error wraps the cause of ctx, and shows the last state. The method String
+// formats the state, if the type has this method. Wait calls holds under the lock of the variable: holds must not call
+// the variable. A Wait whose predicate holds at once allocates nothing.
 func (v *Variable[T]) Wait(ctx context.Context, holds func(T) bool) error {
 	return v.await(ctx, holds, nil)
 }
@@ -84,7 +84,7 @@ func (v *Variable[T]) await(ctx context.Context, holds func(T) bool, change func
 	}
 }
 
-// next returns nil if the predicate holds, after the change. Otherwise next returns the channel that the next update
+// next makes the change and returns nil if the predicate holds. Otherwise it returns the channel that the next update
 // closes.
 func (v *Variable[T]) next(holds func(T) bool, change func(*T)) <-chan struct{} {
 	v.mu.Lock()

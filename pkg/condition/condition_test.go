@@ -27,7 +27,7 @@ func TestWait(t *testing.T) {
 		act          func(*Variable[counter], context.CancelCauseFunc)
 		until        int
 		after        time.Duration
-		want         string // part of the error; empty if none is expected
+		want         string // the error; empty if none is expected
 	}{{
 		name:   "holds already",
 		reason: "the predicate holds before the wait",
@@ -184,8 +184,8 @@ func TestUpdateWhen(t *testing.T) {
 	running.Wait()
 }
 
-// If its context ends first, UpdateWhen leaves the state as it is, and its error is that of Wait. An update wakes a
-// goroutine that waits for the state of UpdateWhen.
+// If its context ends first, UpdateWhen leaves the state as it is, and its error is that of Wait. If UpdateWhen changes
+// the state, a goroutine that waits for the new state wakes.
 func TestUpdateWhenGivesUp(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the store is broken")

@@ -15,7 +15,7 @@ type Options struct {
 	Selection Selection
 	// Parallel is the number of cases that run at the same time. 0 stands for DefaultParallel.
 	Parallel int
-	// Progress, if set, is called after each case. Calls never overlap.
+	// Progress, if set, is called after each case that has run. Calls never overlap.
 	Progress func(Progress)
 }
 

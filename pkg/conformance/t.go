@@ -69,7 +69,7 @@ func run(ctx context.Context, c *Case) Result {
 		defer close(done)
 		c.Run(limited, t)
 	}()
-	<-done // all calls in a case use the context, so the case ends soon after it
+	<-done // all calls in a case use the context, so the case ends soon after the context ends
 	interrupted := ctx.Err() != nil
 	t.clean(context.WithoutCancel(ctx))
 	result := Result{ID: c.ID, Promise: c.Promise, Source: c.Source, Findings: t.findings, Status: Passed, Took: time.Since(began)}

@@ -197,9 +197,9 @@ func (s *Set) settleSources(ctx context.Context) error {
 	return nil
 }
 
-// Hold interrupts the controllers until release is called. The server holds them while it restores a snapshot.
-// release waits until the controllers have received the restored objects. It then drops what the controllers have
-// remembered about absent objects, because the restore may have brought these objects back.
+// Hold interrupts the controllers until release is called. The server holds them while it restores a snapshot. release
+// waits until the controllers have received the restored objects. It then makes the controllers forget which objects
+// were absent, because the restore may have brought these objects back.
 func (s *Set) Hold() (release func(context.Context) error) {
 	open, err := s.runner.Hold(s.runner.Life())
 	if err != nil { // the controllers have ended, so nothing needs to be held

@@ -20,8 +20,8 @@ type silent struct{}
 func (silent) Follow(context.Context, objects.Handler, func()) {}
 func (silent) Settle(context.Context) error                    { return nil }
 
-// If controllers are closed before they have received all objects, none of their goroutines is left. The test fails if a
-// goroutine of its bubble is left.
+// If controllers are closed before they have received all objects, none of their goroutines is left. synctest.Test
+// fails if a goroutine is left.
 func TestCloseBeforeObjectsAreComplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set, err := controllers.New(t.Context(), controllers.Selection{"serviceaccount-token-controller"}, controllers.Environment{

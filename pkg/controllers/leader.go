@@ -64,8 +64,8 @@ func (s *Set) lead() error {
 	leading, leave := context.WithCancel(s.runner.Life())
 	left := make(chan struct{})
 	s.leave = func(ctx context.Context) {
-		// End this server's work before another server's controllers begin. If the work doesn't end, the Lease isn't
-		// given up, and expires.
+		// End this server's work before another server's controllers begin. If the work goes on until ctx ends, this server
+		// doesn't release the Lease, which then expires later.
 		if _, err := s.runner.Hold(ctx); err != nil {
 			return
 		}

@@ -22,8 +22,8 @@ import (
 func Engine() miniapitest.Option { return with() }
 
 // WithServerOptions runs the server in the test's process, and calls the function change with the server's options. The
-// flags of "miniapi serve" set the same options. If a test gives several such functions, they are called in order,
-// after all other options are applied.
+// flags of "miniapi serve" set the same options. If a test gives several such functions, they are called in order. The
+// options of the fixture set the server's options before, except for the addresses of webhooks' services.
 func WithServerOptions(change func(*server.Options)) miniapitest.Option {
 	if change == nil {
 		return miniapitest.WithEngine(func(engine.Engine) (engine.Engine, error) {

@@ -82,7 +82,7 @@ func (a *Admission) Last(object string) (*trace.Request, error) {
 
 // Why explains, for each webhook of a configuration or each binding of a policy, why the server called it or not for
 // the last request for an object. If no request for the object is recorded, the answers are for a request that would
-// create the object as it is stored.
+// create the object as it is stored. If the object isn't stored either, the only answer has the reason NotRecorded.
 func (a *Admission) Why(webhook, object string) ([]trace.Answer, error) {
 	parsed, err := parseTraced(object)
 	if err != nil {
@@ -122,7 +122,8 @@ func (a *Admission) Timeline(object string) (string, error) {
 }
 
 // Called fails the test unless the webhook was called for the last request for the object. If webhook names a
-// configuration, all its webhooks must have been called. The message has the answers of Why, and the timeline.
+// configuration, all its webhooks must have been called. The message has the sentence of the answer of Why, and the
+// timeline.
 func (a *Admission) Called(t testing.TB, webhook, object string) {
 	t.Helper()
 	for _, answer := range a.answers(t, webhook, object) {
@@ -132,15 +133,20 @@ func (a *Admission) Called(t testing.TB, webhook, object string) {
 	}
 }
 
+// notRecorded is the reason of the answer for an object that isn't stored, and that has no recorded request.
+const notRecorded = "NotRecorded"
+
 // NotCalled fails the test if the webhook was called for the last request for the object. It also fails the test if the
 // reason why the webhook wasn't called differs from the argument reason. docs/trace.md lists the reasons; "" stands
-// for any reason. If webhook names a configuration, NotCalled checks all its webhooks.
+// for any reason but NotRecorded. If webhook names a configuration, NotCalled checks all its webhooks.
 func (a *Admission) NotCalled(t testing.TB, webhook, object, reason string) {
 	t.Helper()
 	for _, answer := range a.answers(t, webhook, object) {
 		switch {
 		case answer.Called || answer.Evaluated:
 			a.fail(t, object, "want a request without a call: %s", answer.Sentence)
+		case reason == "" && answer.Verdict.Reason == notRecorded:
+			a.fail(t, object, "want a request for %s: %s", object, answer.Sentence)
 		case reason != "" && answer.Verdict.Reason != reason:
 			a.fail(t, object, "want the reason %s, got %s: %s", reason, answer.Verdict.Reason, answer.Sentence)
 		}

@@ -26,7 +26,7 @@ func AdmissionHandler(review func(context.Context, *admissionv1.AdmissionRequest
 		}
 		response := review(r.Context(), asked.Request)
 		if response == nil {
-			http.Error(w, "the webhook gave no response", http.StatusInternalServerError)
+			http.Error(w, "the function of AdmissionHandler returned nil for "+r.URL.Path+": return Allowed, Denied or Patched", http.StatusInternalServerError)
 			return
 		}
 		answer := admissionv1.AdmissionReview{TypeMeta: asked.TypeMeta, Response: response.DeepCopy()}
@@ -60,7 +60,7 @@ func Allowed(warnings ...string) *admissionv1.AdmissionResponse {
 	return &admissionv1.AdmissionResponse{Allowed: true, Warnings: warnings}
 }
 
-// Denied refuses the request.
+// Denied refuses the request with a message and the code 403.
 func Denied(message string) *admissionv1.AdmissionResponse {
 	return &admissionv1.AdmissionResponse{Result: &metav1.Status{Message: message, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden}}
 }

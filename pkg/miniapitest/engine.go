@@ -18,7 +18,7 @@ var processes engine.Engine = &process.Engine{Program: program.Find}
 var documents = &manifests.Documents{}
 
 // WithEngine sets the engine, which runs the server. The function choose gets the engine of the earlier options. Only
-// package inprocess, and engines of other programs, need WithEngine.
+// package inprocess and packages with other engines need WithEngine.
 func WithEngine(choose func(earlier engine.Engine) (engine.Engine, error)) Option {
 	return func(o *options) error {
 		if choose == nil {

@@ -37,7 +37,7 @@ func ExampleNew() {
 	// kube-system
 }
 
-// The name of the service in the configuration stands for the handlers of WithWebhook.
+// The server calls the handlers of WithWebhook in place of the service that the configuration names.
 func ExampleWithWebhookManifests() {
 	ctx := context.Background()
 	srv, err := miniapitest.New(ctx,

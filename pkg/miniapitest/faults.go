@@ -16,9 +16,10 @@ type Fault struct {
 	// Name is the name of the fault. Without a name, the server makes one.
 	Name string `json:"name,omitempty"`
 
-	// These fields select the requests to which the fault applies. By default, these are all requests for resources of
-	// the verbs that the effect is for. With Paths, the fault is for requests that aren't for resources. With Webhooks,
-	// it is for calls of webhooks. In the elements of all lists except Verbs, * stands for any text.
+	// These fields select the requests to which the fault applies. By default, the fault applies to requests for all
+	// resources, with all verbs that the effect can be used with. With Paths, the fault is for requests that aren't for
+	// resources. With Webhooks, it is for calls of webhooks. In the elements of all lists except Verbs, * stands for
+	// any text.
 	Verbs      []string `json:"verbs,omitempty"`
 	Resources  []string `json:"resources,omitempty"`
 	Namespaces []string `json:"namespaces,omitempty"`
@@ -72,7 +73,7 @@ const faultsPath = "/miniapi/v1/faults"
 //
 //	remove, err := srv.Inject(miniapitest.Fault{Verbs: []string{"update"}, Resources: []string{"pods"}, Requests: "3", Conflict: true})
 //
-// If one of the faults is wrong, none is injected.
+// If one of the faults is invalid, Inject returns an error, and the server injects none of them.
 func (s *Server) Inject(faults ...Fault) (remove func() error, err error) {
 	body, err := json.Marshal(map[string]any{"faults": faults})
 	if err != nil {

@@ -9,11 +9,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews"
 )
 
-// Record makes golden files in a folder: from now on, the AdmissionReviews to webhooks of this fixture are written to
-// files, with the responses. Package replay sends the reviews to a handler again, without a server. The webhooks are
-// handlers of [WithWebhook] and [Server.Webhook]; "miniapi record" also records other webhooks. Record returns an error
-// if no file can be made in the folder. Stop returns errors of later writes. A second call of Record changes the
-// folder.
+// Record makes golden files in a folder: from now on, the AdmissionReviews to the handlers of [WithWebhook] and
+// [Server.Webhook] are written to files, with the responses. Package replay sends the reviews to a handler again,
+// without a server. "miniapi record" also records other webhooks. Record returns an error if no file can be made in the
+// folder. Stop returns errors of later writes. A second call of Record changes the folder.
 func (s *Server) Record(dir string) error {
 	writer, err := reviews.NewWriter(dir)
 	if err != nil {
@@ -23,7 +22,7 @@ func (s *Server) Record(dir string) error {
 	return nil
 }
 
-// recording writes the reviews of all webhooks of the fixture into files, after Record has set the writer.
+// recording writes the reviews to all handlers of one Server into files, after Record has set the writer.
 type recording struct {
 	mu     sync.Mutex
 	writer *reviews.Writer // nil before Record

@@ -40,8 +40,8 @@ type step struct {
 	webhooks []engine.Webhook
 }
 
-// steps returns the steps of a start in their order. The lists of the options are applied in this order: definitions,
-// because objects need them; objects; configurations, because their webhooks would be called for the objects. If an
+// steps returns the steps of a start in their order. The definitions come first, because objects need them. Then come
+// the objects. The configurations come last: otherwise the server would call their webhooks for the objects. If an
 // element of the list objects names webhooks, the server must reach these webhooks before the next element is applied.
 // If the address of a webhook comes from one of the objects, the server must reach this webhook only after the last
 // object.
@@ -113,8 +113,8 @@ func (o *options) early() []manifests.Object {
 	return append(objects, manifests.AtStart(others)...)
 }
 
-// describe adds the definitions in early to the server's description. It also adds the name of the objects that an
-// earlier server may have kept, and returns these objects.
+// describe adds the definitions in early to the server's description. It also adds the name under which an earlier
+// server may have kept objects for this server, and returns these objects.
 func (o *options) describe(early []manifests.Object) (*keeping, error) {
 	o.description.DefinitionManager = manifests.FieldManager
 	for _, object := range early {

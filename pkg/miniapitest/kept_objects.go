@@ -51,9 +51,10 @@ func (o *options) keeping(early []manifests.Object) (*keeping, error) {
 	return k, err
 }
 
-// keepable returns the objects that the server can keep for later servers. It returns none with an audit log, a data
-// folder, controllers or flags, and if the server can't store each definition at its start. An audit log must have a
-// request for each object, controllers work on the objects, and a flag may name a file whose content changes.
+// keepable returns the objects that the server can keep for later servers, up to the first object that it can't keep.
+// It returns none with an audit log, a data folder, controllers or flags, and if the server can't store each definition
+// at its start. An audit log must have a request for each object, controllers work on the objects, and a flag may name
+// a file whose content changes.
 func (o *options) keepable(early []manifests.Object) []manifests.Object {
 	d := o.description
 	all := slices.Concat(o.objects, o.configurations)
@@ -67,7 +68,7 @@ func (o *options) keepable(early []manifests.Object) []manifests.Object {
 		switch {
 		case manifests.IsDefinition(gvk):
 			continue
-		case manifests.WebhookConfigurations.Has(gvk): // neither webhooks nor policies see it
+		case manifests.WebhookConfigurations.Has(gvk): // a server calls no webhook or policy for a configuration
 			configured = true
 		case configured || differs(gvk) || o.isConverted(gvk.GroupKind()):
 			return objects
@@ -93,7 +94,7 @@ func isLater(early []manifests.Object) func(installed) bool {
 func differs(gvk schema.GroupVersionKind) bool {
 	switch gvk.Group {
 	case admissionregistrationv1.GroupName: // policies decide about later objects, and controllers check their types
-	case "apiregistration.k8s.io": // another server has the objects of its API
+	case "apiregistration.k8s.io": // another server has the objects of an APIService's API
 	case certificatesv1.GroupName: // a request for a certificate has the credentials of the client
 	case flowcontrolv1.GroupName: // the server sets conditions
 	case eventsv1.GroupName: // events expire

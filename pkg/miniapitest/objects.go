@@ -47,7 +47,7 @@ func (o *options) addDefinitions(reader manifests.Reader, paths []string) error 
 		return fmt.Errorf("custom resource definitions: %w", err)
 	}
 	if len(objects) == 0 {
-		return fmt.Errorf("WithCRDs: no CustomResourceDefinition in %q: name the files with the definitions", paths)
+		return fmt.Errorf("custom resource definitions: none in %q: name the files with the definitions", paths)
 	}
 	return add(&o.definitions, objects)
 }

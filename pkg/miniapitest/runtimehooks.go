@@ -188,7 +188,7 @@ func (r *hookRequests) recording(next http.Handler) http.Handler {
 	})
 }
 
-// registerExtensions creates the ExtensionConfigs of the options, and waits until the server has discovered the
+// registerExtensions applies the ExtensionConfigs of the options, and waits until the server has discovered the
 // extensions.
 func (s *Server) registerExtensions(ctx context.Context, extensions []extension) error {
 	s.hooks = &Hooks{server: s, requests: map[string]*hookRequests{}}

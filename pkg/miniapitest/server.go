@@ -111,7 +111,7 @@ func (o *options) start(ctx context.Context, origin *origin, log *serverLog) (*S
 	if o.folder, err = folderPath(); err != nil {
 		return nil, err
 	}
-	if origin == nil { // for a server of New, the next test process reports the folder if Stop isn't called
+	if origin == nil { // the folder of a server of New must stay: it has the report for the next test process
 		o.description.Leftover = o.folder
 	}
 	webhooks, err := newWebhookServer(o.handlers, log)
@@ -180,7 +180,7 @@ func (s *Server) prepare(ctx context.Context, o *options, early []manifests.Obje
 func (s *Server) Stop() error { return s.stopOnce() }
 
 // stopAll stops the server first, and then the webhooks, because the server calls webhooks until its last request is
-// answered. Calls in progress get less time than the timeouts of their webhooks.
+// answered. Calls of webhooks that are in progress get at most the time webhooks.patience.
 func (s *Server) stopAll() error {
 	calls := time.AfterFunc(s.webhooks.patience, func() { _ = s.webhooks.hangUp() }) // close returns the error of hangUp
 	stopped := s.server.Stop()

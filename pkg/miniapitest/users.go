@@ -47,7 +47,8 @@ func (s *Server) AddUser(name string, groups ...string) *rest.Config {
 	return rest.CopyConfig(config)
 }
 
-// User returns the client configuration of a user of AddUser or WithUser.
+// User returns the client configuration of a user of AddUser or WithUser. For any other name, the requests of the
+// client configuration fail with the reason.
 func (s *Server) User(name string) *rest.Config {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -26,7 +26,7 @@ type Webhook struct {
 // If the path or the handler is invalid, calls of the webhook fail with the reason.
 func (s *Server) Webhook(path string, handler http.Handler) *Webhook {
 	if err := checkWebhook(path, handler); err != nil {
-		path = refusedPath + cleaned(path) // a path that no valid handler has
+		path = refusedPath + cleaned(path) // not the path itself, which may have a valid handler
 		handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		})
@@ -36,7 +36,7 @@ func (s *Server) Webhook(path string, handler http.Handler) *Webhook {
 }
 
 // refusedPath begins the path at which the fixture serves an error for a webhook with an invalid path or handler.
-const refusedPath = "/refused"
+const refusedPath = "/refused/"
 
 // checkWebhook returns an error for an invalid path or handler.
 func checkWebhook(path string, handler http.Handler) error {

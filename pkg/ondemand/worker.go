@@ -1,7 +1,7 @@
 // Package ondemand runs work that events cause, in a goroutine that exists only while there is work. A server has many
 // parts that wait for rare events, so a goroutine for each of them would cost memory all the time.
 //
-// Don't use a [Worker] for work that differs between events, or that events may not merge: package work of
+// Don't use a [Worker] for work that differs between events, or that must run once for each event: package work of
 // pkg/controllers has queues with keys. Don't use a Worker to wait for a state either: see package condition.
 package ondemand
 
@@ -23,8 +23,8 @@ type Worker struct {
 	again   bool // true if Notify has been called since the last call of work began
 }
 
-// New returns a Worker that calls work with ctx. After the end of ctx, and after the last call of work, the Worker calls
-// end once. The function end may be nil.
+// New returns a Worker that calls work with ctx. After the end of ctx, and after the last call of work, the Worker
+// calls end once. The function end may be nil.
 func New(ctx context.Context, work func(context.Context), end func()) *Worker {
 	w := &Worker{ctx: ctx, work: work, end: end, ended: make(chan struct{})}
 	context.AfterFunc(ctx, w.Notify)
@@ -32,7 +32,7 @@ func New(ctx context.Context, work func(context.Context), end func()) *Worker {
 }
 
 // Notify makes the Worker call its function: at once, or after the present call. Notify returns without waiting for the
-// call. After the end of the context, Notify does nothing.
+// call. After the end of the context, Notify doesn't call the function.
 func (w *Worker) Notify() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -41,8 +41,8 @@ func TestNotify(t *testing.T) {
 	})
 }
 
-// After the end of the context, the Worker calls the function end, once, and then nothing. Wait waits for that call, and
-// for the call of work that is running. The test fails if a goroutine of its bubble is left.
+// After the end of the context, the Worker calls the function end, once, and then nothing. Wait waits for that call,
+// and for the call of work that is running. The test fails if a goroutine of its bubble is left.
 func TestEnd(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -40,7 +40,8 @@ func DecodeQuery(query url.Values, out any) error {
 	return nil
 }
 
-// decodeValues converts the values of a parameter to the type of a field. The server sends its errors to clients.
+// decodeValues converts the values of a parameter to the type of a field. The server sends the errors of decodeValues
+// to clients.
 func decodeValues(values []string, field any) error {
 	switch field := field.(type) {
 	case *string:

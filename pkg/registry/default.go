@@ -19,7 +19,7 @@ type Default struct {
 }
 
 // DefaultOf returns the Default of the type T. *T must implement runtime.Object. set must change nothing when it is
-// called a second time. For a list, set is called for each item.
+// called a second time, because the server also calls it for stored objects.
 func DefaultOf[T any](set func(*T)) Default {
 	return Default{
 		Object: any(new(T)).(runtime.Object),

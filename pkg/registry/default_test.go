@@ -19,8 +19,8 @@ type (
 	treeToo  struct{ Children []treeToo }
 )
 
-// TestSameShape checks which two types may share a function that sets defaults. The shared function writes the fields of
-// both types at the memory offsets of one of them.
+// TestSameShape checks which two types may share a function that sets defaults. The shared function writes the fields
+// of both types at the memory offsets of one of them.
 func TestSameShape(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -23,8 +23,8 @@ func (g Gate) Fields() [][]int {
 	return paths
 }
 
-// Gated returns the gates of the part's fields.
+// Gated returns the feature gates of the fields in the part of an object that the Shape finds.
 func (s *Shape) Gated() []Gate { return s.gated }
 
-// In returns the part of an object.
+// In returns the part of an object that the Shape finds, or nil if the object has no such part.
 func (s *Shape) In(obj runtime.Object) any { return s.in(obj) }

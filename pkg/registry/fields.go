@@ -12,8 +12,8 @@ import (
 
 // Fields are the fields of a kind that field selectors can use. FieldsOf implements it.
 type Fields interface {
-	// name returns the key of a field in the values of an object. label is the path of the field in a client's
-	// field selector. The group versions of a kind may have different labels.
+	// name returns the key of a field in the result of the method set. label is the name of the field in a client's field
+	// selector, which may differ between the group versions of a kind. For an unknown label, name returns false.
 	name(version schema.GroupVersion, label string) (string, bool)
 	unsupported(gvk schema.GroupVersionKind, label string) error
 	set(obj runtime.Object) fields.Set

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// Gate is a feature gate of kube-apiserver, with the fields of a kind that depend on it. While the gate is off, a
-// write can't set these fields, unless the stored object has them. GateOf makes a Gate.
+// Gate is a feature gate of kube-apiserver, with the fields of a kind that depend on it. While the gate is off, a write
+// can't set these fields, unless the stored object has them. GateOf and GateBy make a Gate.
 type Gate struct {
 	name string
 	// since is the first version of Kubernetes that has the gate on by default. It is nil if the gate is off by
@@ -22,7 +22,7 @@ type Gate struct {
 	// pointer to the value.
 	used func(value any) bool
 	drop func(value any)
-	// fields are the paths of the gate's fields, parsed by GateOf. It is nil for a gate that GateBy has made.
+	// fields are the paths of the gate's fields, parsed by GateOf. A gate that GateBy has made has no paths.
 	fields []fieldPath
 }
 
@@ -108,8 +108,8 @@ func (s Strategy) DropGated(obj, old runtime.Object) {
 	}
 }
 
-// drop removes the fields of the gates in "off" from the new value "now". If the stored value "was" has fields of a gate,
-// the fields of this gate stay. "was" is nil on create.
+// drop removes the fields of the gates in "off" from the new value "now". If the stored value "was" has fields of a
+// gate, the fields of this gate stay. "was" is nil on create.
 func drop(now, was any, off []Gate) {
 	for _, gate := range off {
 		if was == nil || !gate.used(was) {

@@ -60,17 +60,17 @@ func TestGatedFieldsOnUpdate(t *testing.T) {
 		name, group, resource, reason string
 		obj, old, want                runtime.Object
 	}{
-		{"begun", "coordination.k8s.io", "leases", "it would not be understood", lease(ptr.To("a"), oldest), lease(nil, nil), lease(nil, nil)},
+		{"begun", "coordination.k8s.io", "leases", "no component reads the field while its gate is off", lease(ptr.To("a"), oldest), lease(nil, nil), lease(nil, nil)},
 		{"kept", "coordination.k8s.io", "leases", "the gate was on before", lease(ptr.To("b"), oldest), lease(ptr.To("a"), oldest), lease(ptr.To("b"), oldest)},
-		{"kept in part", "coordination.k8s.io", "leases", "each field counts for itself", lease(ptr.To("b"), oldest), lease(nil, oldest), lease(nil, oldest)},
-		{"claim", "", "persistentvolumeclaims", "it would not be understood", claim("other"), claim(""), claim("")},
+		{"kept in part", "coordination.k8s.io", "leases", "the stored object has only one of the two fields", lease(ptr.To("b"), oldest), lease(nil, oldest), lease(nil, oldest)},
+		{"claim", "", "persistentvolumeclaims", "no component reads the field while its gate is off", claim("other"), claim(""), claim("")},
 		{"kept claim", "", "persistentvolumeclaims", "the gate was on before", claim("other"), claim("other"), claim("other")},
 		{"node", "", "nodes", "no kubelet looks there any more", node(true), node(false), node(false)},
-		{"mount", "apps", "deployments", "it would not be understood", deployment("noexec"), deployment(), deployment()},
+		{"mount", "apps", "deployments", "no component reads the field while its gate is off", deployment("noexec"), deployment(), deployment()},
 		{"kept mount", "apps", "deployments", "the gate was on before", deployment("noexec"), deployment("noexec"), deployment("noexec")},
 		{"health", "storage.k8s.io", "csinodes", "no controller looks at it", health(sick), health(), health()},
 		{"kept health", "storage.k8s.io", "csinodes", "the gate was on before", health(), health(sick), health(sick)},
-		{"kept node", "", "nodes", "it is from before the feature went", node(true), node(true), node(true)},
+		{"kept node", "", "nodes", "the node was stored before the feature was removed", node(true), node(true), node(true)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -51,8 +51,8 @@ type HooksOf[T runtime.Object] struct {
 	ValidateUpdate func(obj, old T) field.ErrorList
 	// ValidateStatusUpdate checks an update of the status subresource.
 	ValidateStatusUpdate func(obj, old T) field.ErrorList
-	// Through replaces Validate, and ValidateUpdate unless its Update is nil, for requests through certain group
-	// versions.
+	// Through replaces Validate and ValidateUpdate for requests through certain group versions. If the Update of an entry
+	// is nil, ValidateUpdate still checks updates through the group version.
 	Through map[schema.GroupVersion]Validation[T]
 
 	// Authorize checks a valid object against other objects, or against the permissions of the request's user. The
@@ -67,8 +67,8 @@ type HooksOf[T runtime.Object] struct {
 
 	// Warnings returns warnings for the response. The argument "old" is nil on create.
 	Warnings func(ctx context.Context, obj, old T) []string
-	// WarningsOfOthers returns warnings about what the object refers to, such as a Service that doesn't exist, or a
-	// resource that the server doesn't serve.
+	// WarningsOfOthers returns warnings about references of the object, for example to a Service that doesn't exist, or to
+	// a resource that the server doesn't serve.
 	WarningsOfOthers func(deps Dependencies, obj T) []string
 	// StatusWarnings returns warnings for the response to an update of the status subresource.
 	StatusWarnings func(ctx context.Context, obj, old T) []string

@@ -7,11 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Serializer returns Codecs in the form that a server and its storage need. The hub is the version to which all
-// other versions convert, see the package comment.
+// Serializer returns Codecs with other decoders: they clear apiVersion and kind of a hub object, as conversions to the
+// hub do. The hub is the version to which all other versions convert, see the package comment.
 //
-// The decoders clear apiVersion and kind of a hub object, as conversions to the hub do. Otherwise, a decoded object
-// and a converted object would differ, and the server would store updates that change nothing.
+// With the decoders of Codecs, a decoded object and a converted object would differ, and the server would store updates
+// that change nothing.
 func (t *Table) Serializer() runtime.StorageSerializer { return hubSerializer{t.Codecs()} }
 
 type hubSerializer struct{ runtime.StorageSerializer }

@@ -62,7 +62,7 @@ type Kind struct {
 
 	// Defaults set the defaults of each version of the kind, and of the kinds in requests to its subresources.
 	Defaults []Default
-	// Shape finds a part of the objects that objects of other kinds have, too, such as a pod spec. It is nil for a kind
+	// Shape finds a part of an object that objects of other kinds have too, such as a pod spec. It is nil for a kind
 	// without such a part.
 	Shape *Shape
 
@@ -73,7 +73,7 @@ type Kind struct {
 	Hooks Hooks
 	// Fields are the fields that field selectors can use, besides metadata.name and metadata.namespace.
 	Fields Fields
-	// Printer makes the tables of kubectl get. By default, a table shows the name and the age.
+	// Printer makes the tables of kubectl get. By default, a table shows the name and the creation time.
 	Printer *printers.Printer
 
 	// Status is true for a kind with a status subresource. The main endpoint then ignores changes of the status.
@@ -87,7 +87,7 @@ type Kind struct {
 	// apply at the main endpoint never owns these fields. StatusResets are the fields that the status endpoint
 	// doesn't change, besides spec.
 	Resets, StatusResets []string
-	// Generation makes metadata.generation count the changes of the object that Hooks.SpecChanged reports.
+	// Generation makes metadata.generation count the changes of the object that HooksOf.SpecChanged reports.
 	Generation bool
 	// CreateOnUpdate makes an update create the object, if it doesn't exist.
 	CreateOnUpdate bool
@@ -125,7 +125,8 @@ type Subresource struct {
 	// Update returns the strategy for updates through the subresource, which change only a part of the object. Its
 	// argument is the Strategy of the kind. The subresource supports get and update of the part.
 	Update func(Strategy) UpdateStrategy
-	// Wrap changes how the part of Update is served. It may be nil. Its last argument is the Strategy of the kind.
+	// Wrap returns the storage of a subresource with Update. Its arguments are the usual storage of such a subresource and
+	// the Strategy of the kind. If Wrap is nil, the subresource has the usual storage.
 	Wrap func(ObjectPart, Strategy) (rest.Storage, error)
 	// Storage makes the storage of a subresource without Update, from the storage of the kind.
 	Storage func(*Storage, Dependencies) (rest.Storage, error)

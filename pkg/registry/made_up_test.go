@@ -173,7 +173,7 @@ var kitchen = registry.Group{
 	Kinds: []registry.Kind{kettle},
 }
 
-// TestMadeUpKind checks that a server can serve a kind by its registry.Kind alone. It serves a table with one
+// TestMadeUpKind checks that a server can serve a kind by its registry.Kind alone. The test serves a table with one
 // kind over HTTP.
 func TestMadeUpKind(t *testing.T) {
 	t.Parallel()
@@ -348,7 +348,8 @@ func install(t *testing.T, container *restful.Container, table *registry.Table, 
 	}
 }
 
-// A server serves the alpha version of a made-up kind by default. Alpha versions of Kubernetes count as removed.
+// TestMadeUpAlphaVersion checks that LegacyAPIs leaves out the alpha version of a made-up kind, so a server serves the
+// version by default. LegacyAPIs has the alpha versions of Kubernetes' own kinds that Kubernetes has removed.
 func TestMadeUpAlphaVersion(t *testing.T) {
 	t.Parallel()
 	table, err := registry.NewTable(kitchen)
@@ -360,7 +361,8 @@ func TestMadeUpAlphaVersion(t *testing.T) {
 	}
 }
 
-// TestWithoutProtobuf checks that a stored kind is stored in JSON if its Go type has no protobuf encoding.
+// TestWithoutProtobuf checks that WithoutProtobuf returns a stored kind whose Go type has no protobuf encoding. The
+// server stores such a kind in JSON.
 func TestWithoutProtobuf(t *testing.T) {
 	t.Parallel()
 	table, err := registry.NewTable(kitchen)

@@ -106,7 +106,7 @@ func (r *scaleREST) scale(obj runtime.Object) (*autoscalingv1.Scale, error) {
 	s, m := r.of(obj), MetaOf(obj)
 	selector, err := metav1.LabelSelectorAsSelector(s.Selector)
 	if err != nil {
-		return nil, fmt.Errorf("selector of %s: %w", m.GetName(), err)
+		return nil, fmt.Errorf("selector of %s/%s: %w", m.GetNamespace(), m.GetName(), err)
 	}
 	scale := &autoscalingv1.Scale{
 		ObjectMeta: metav1.ObjectMeta{
@@ -145,7 +145,7 @@ func (i *scaleObjectInfo) UpdatedObject(ctx context.Context, old runtime.Object)
 	if err != nil {
 		return nil, err
 	}
-	// An update of the Scale changes its managed fields too. The method scale doesn't set them.
+	// The method scale sets no managed fields, but an update of the Scale needs the managed fields.
 	m := MetaOf(obj)
 	handler := i.rest.managedFields(ctx, m)
 	if oldScale.ManagedFields, err = handler.ToSubresource(); err != nil {

@@ -33,8 +33,8 @@ func (t *Table) Codecs() serializer.CodecFactory {
 // subresources.
 func (t *Table) ParameterCodec() runtime.ParameterCodec { return runtime.NewParameterCodec(t.scheme) }
 
-// codecOptions returns the options that k8s.io/apiserver uses for its own groups. With them, the server encodes long
-// lists item by item.
+// codecOptions returns the options that k8s.io/apiserver uses for its own groups. With them, the server encodes a list
+// item by item.
 func codecOptions() []serializer.CodecFactoryOptionsMutator {
 	return []serializer.CodecFactoryOptionsMutator{
 		serializer.WithStreamingCollectionEncodingToJSON(),
@@ -70,7 +70,8 @@ func (t *Table) fillScheme() error {
 	return conversion.Register(t.scheme, pairs, functions)
 }
 
-// watchEvent is the kind of the events of a watch. Each version has the kind, together with the types of query parameters.
+// watchEvent is the kind of the events of a watch. Each version has the kind, together with the types of query
+// parameters.
 const watchEvent = "WatchEvent"
 
 func (t *Table) addVersions(g *Group) error {
@@ -81,15 +82,15 @@ func (t *Table) addVersions(g *Group) error {
 		}
 		gv := schema.GroupVersion{Group: g.Name, Version: v.Name}
 		if !t.scheme.Recognizes(gv.WithKind(watchEvent)) {
-			metav1.AddToGroupVersion(t.scheme, gv) // the AddToScheme of a type of our own may not do this
+			metav1.AddToGroupVersion(t.scheme, gv) // an AddToScheme that isn't from k8s.io/api may leave this out
 		}
 		priority = append(priority, gv)
 	}
 	return t.scheme.SetVersionPriority(priority...)
 }
 
-// checkTypes checks that at least one version of a group registers the Go types of each of the group's own rows. It must
-// come before addHub, which registers these types under the version "__internal".
+// checkTypes checks that at least one version of a group registers the Go types of each of the group's own rows. It
+// must come before addHub, which registers these types under the version "__internal".
 func (t *Table) checkTypes(g *Group) error {
 	for _, k := range g.Kinds {
 		for _, obj := range []runtime.Object{k.Object, k.List} {

@@ -111,7 +111,7 @@ func (s ObjectPart) Get(ctx context.Context, name string, options *metav1.GetOpt
 	return s.store.Get(ctx, name, options)
 }
 
-// Update implements rest.Updater. It never creates the object, even for a kind with CreateOnUpdate.
+// Update implements rest.Updater. It creates a missing object only if the update strategy allows that.
 func (s ObjectPart) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
 	updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	return s.store.Update(ctx, name, objInfo, createValidation, updateValidation, false, options)

@@ -27,8 +27,8 @@ type Strategy struct {
 	Versions []schema.GroupVersion
 	// deps are passed to the Hooks.
 	deps Dependencies
-	// gates are the feature gates of the kind's fields that are off. shapeGates are the feature gates of the fields of
-	// its Shape that are off.
+	// gates are those feature gates of the kind's fields that are off. shapeGates are those feature gates of its Shape
+	// that are off.
 	gates, shapeGates []Gate
 }
 
@@ -104,7 +104,7 @@ func (s Strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) f
 }
 
 // judge returns the errors of validation or, if the object is valid, the errors of authorization. With
-// Hooks.AuthorizeFirst, it returns the errors of authorization, and then the errors of validation.
+// HooksOf.AuthorizeFirst, it returns the errors of authorization, and then the errors of validation.
 func (s Strategy) judge(validate, authorize func() field.ErrorList) field.ErrorList {
 	if s.Kind.hooks().authorizesFirst() {
 		return append(authorize(), validate()...)
@@ -178,7 +178,8 @@ type StatusStrategy struct{ Strategy }
 func (s StatusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	copyAllBut(obj, old, metaField, typeField, statusField)
 	if s.Kind.StatusKeepsMetadata {
-		metav1.ResetObjectMetaForStatus(MetaOf(obj), MetaOf(old)) // the store later refuses another name or uid
+		// This call doesn't reset the name and the uid: the store refuses to change them.
+		metav1.ResetObjectMetaForStatus(MetaOf(obj), MetaOf(old))
 	}
 	s.DropGated(obj, old)
 	s.Kind.hooks().prepareForStatusUpdate(ctx, obj, old)

@@ -253,7 +253,7 @@ func (t *Table) removed(gvk schema.GroupVersionKind, kubernetes *version.Version
 		APILifecycleRemoved() (major, minor int)
 	})
 	if !ends {
-		// Older kinds of Kubernetes don't declare the removal of their alpha versions.
+		// Kubernetes has removed the alpha versions of its older kinds, but their Go types don't declare the removal.
 		ofKubernetes := strings.HasPrefix(reflect.TypeOf(obj).Elem().PkgPath(), "k8s.io/api/")
 		return ofKubernetes && strings.Contains(gvk.Version, "alpha")
 	}

@@ -63,7 +63,7 @@ func buildTrace(_ context.Context, c *Config) error {
 		Runs:           c.options.Admission.Runs,
 	})
 	authenticator := c.trace.Authenticator(c.generic.Authentication.Authenticator)
-	if c.options.LogRequest != nil { // the log has the users of signed-in browsers, too
+	if c.options.LogRequest != nil { // the log also gets the users that c.trace.Authenticator finds
 		authenticator = requestlog.Authenticator{Request: authenticator}
 	}
 	c.generic.Authentication.Authenticator = authenticator

@@ -38,9 +38,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/peers"
 )
 
-// served has the APIs of a server. A peer (another server of the same etcd) answers a request for a resource that this
-// server lacks. Otherwise the first part that has the requested resource answers, in this order: APIs of other servers
-// in versions that aren't built in, the table of built-in kinds, custom resources.
+// served has the APIs of a server. With peering, a peer (another server of the same etcd) answers a request for a
+// resource that this server lacks. Otherwise the first part that has the requested resource answers, in this order:
+// APIs of other servers in versions that aren't built in, the table of built-in kinds, custom resources.
 type served struct {
 	customResources *customresources.Resources
 	discovery       *discovery.Manager
@@ -84,8 +84,8 @@ func (s *served) handler(next http.Handler) http.Handler {
 	return handler
 }
 
-// resources yields all resources that clients can request, including custom resources. For a group version of another
-// server, resources yields one item with the name AnyResource.
+// resources yields the built-in resources and the custom resources of this server. For a group version that the server
+// of an APIService serves, resources yields one item with the name AnyResource.
 func (s *served) resources(yield func(admissionregistration.ServedResource) bool) {
 	for _, resources := range []func(func(schema.GroupVersion, string) bool){s.groups.Load().Resources, s.customResources.Served} {
 		for gv, path := range resources {
@@ -106,7 +106,8 @@ func (s *served) resources(yield func(admissionregistration.ServedResource) bool
 	}
 }
 
-// closeOthers waits until all requests to other servers have ended.
+// closeOthers closes the peers, and waits until the background work for peers and for the servers of APIServices has
+// ended.
 func (s *served) closeOthers() {
 	if s.peers != nil {
 		s.peers.Close()
@@ -145,8 +146,8 @@ func (c *Config) seesItself() bool {
 	return c.generic.AuditBackend != nil || tracer(c) != nil || c.trace.Recorder.On() || c.faults.InForce()
 }
 
-// peerAddresses is the resource name under which a server stores its address for its peers. As in kube-apiserver, the
-// storage options of a resource of this name apply to the addresses.
+// peerAddresses is a name without a served resource. The storage factory makes the storage configuration for the
+// addresses of peers by this name, as in kube-apiserver.
 var peerAddresses = schema.GroupResource{Resource: "apiServerPeerIPInfo"}
 
 // identify sets the server's name among its peers, if flags turn peering on.
@@ -300,7 +301,7 @@ func dependencies(c *Config) (registry.Dependencies, error) {
 }
 
 // written is called after each write of an object, and before the answer to the client. It returns when the informers
-// have the write, or when a stop begins.
+// have the write, when a stop begins, or after the time limit of the barrier.
 func (c *Config) written(resource schema.GroupResource, obj runtime.Object) {
 	c.clients.informers.Barrier().Wait(c.following, resource, obj)
 	if c.flowSchemas != nil {

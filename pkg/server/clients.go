@@ -59,7 +59,7 @@ func (c *clients) resourcesChanged() {
 	}
 }
 
-// resourceOf returns the resource of a kind, or false if the kind isn't served.
+// resourceOf returns the resource of a kind, or false if the mapper doesn't find the kind.
 func (c *clients) resourceOf(gvk schema.GroupVersionKind) (schema.GroupVersionResource, bool) {
 	mapping, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
@@ -70,14 +70,14 @@ func (c *clients) resourceOf(gvk schema.GroupVersionKind) (schema.GroupVersionRe
 
 func buildClients(_ context.Context, c *Config) error {
 	transport := loopback.New(c.life)
-	traced := http.RoundTripper(transport) // as in kube-apiserver, these requests have the spans of a client
+	traced := http.RoundTripper(transport) // with tracing, these requests have client spans, as in kube-apiserver
 	if tracer := tracer(c); tracer != nil {
 		traced = tracing.WrapperFor(tracer)(transport)
 	}
 	c.generic.LoopbackClientConfig = &rest.Config{
 		Host:      "https://" + genericapiserver.LoopbackClientServerNameOverride,
 		Transport: traced,
-		// The server's own requests are authenticated by a token, like the requests of clients.
+		// k8s.io/apiserver accepts this token as the credential of the server itself.
 		BearerToken: uuid.NewString(),
 		UserAgent:   loopbackUserAgent,
 		QPS:         -1,
@@ -116,8 +116,7 @@ func buildClients(_ context.Context, c *Config) error {
 }
 
 // newInformer returns an informer for objects of a type. If it returns nil, the caller must use client-go's own
-// informer. A resource that --runtime-config turns off has no objects, so its informer is empty and synced from the
-// beginning.
+// informer. For a resource that --runtime-config turns off, newInformer returns an informer without objects.
 func newInformer(c *Config, obj runtime.Object, resource schema.GroupResource) cache.SharedIndexInformer {
 	kinds, _, err := builtin.Table().Scheme().ObjectKinds(obj)
 	switch {
@@ -126,7 +125,7 @@ func newInformer(c *Config, obj runtime.Object, resource schema.GroupResource) c
 	case !hasObjects(c, resource, kinds):
 		return informer.Empty(obj)
 	case !c.etcd.Embedded() || !slices.ContainsFunc(kinds, isHub):
-		return nil // the store of this process doesn't have the objects in the Go type of the API
+		return nil // the embedded etcd stores no objects of this Go type, or the etcd is external
 	}
 	return informer.New(resource, func() *storage.Feed { return c.etcd.Member().Feed(resource) })
 }
@@ -143,7 +142,8 @@ func hasObjects(c *Config, resource schema.GroupResource, kinds []schema.GroupVe
 	})
 }
 
-// localURL returns the URL for clients on the same machine. It works for every address that the server can listen on.
+// localURL returns the URL for clients on the same machine. If the server listens on all addresses, the URL has the
+// address 127.0.0.1.
 func localURL(c *Config) string {
 	address := c.generic.SecureServing.Listener.Addr().(*net.TCPAddr)
 	host := address.IP.String()
@@ -163,7 +163,7 @@ func (s *Server) AdminConfig() *rest.Config {
 	}
 }
 
-// UserConfig returns a client configuration for a user with a certificate.
+// UserConfig issues a client certificate for the user and the groups, and returns a client configuration with it.
 func (s *Server) UserConfig(name string, groups ...string) (*rest.Config, error) {
 	pair, err := s.config.security.authority.Client(name, groups...)
 	if err != nil {

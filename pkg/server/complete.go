@@ -36,7 +36,7 @@ type completedOptions struct {
 	warnings      []string
 }
 
-// Complete checks all options at once, and sets missing options. The error names the flags.
+// Complete checks the options, and sets missing options. One error can report several wrong options.
 func (o *Options) Complete() (_ CompletedOptions, err error) {
 	// Choose must come before the first use of a feature gate.
 	if err := o.globals.Choose(o.FeatureGates); err != nil {
@@ -92,7 +92,7 @@ func withServiceAccounts(o *Options) *admission.Options {
 	return &plugins
 }
 
-// Warnings returns a warning for each option whose effect differs from the effect in kube-apiserver, or from the effect
+// Warnings returns warnings about options whose effect differs from the effect in kube-apiserver, or from the effect
 // that a user expects.
 func (o CompletedOptions) Warnings() []string { return o.warnings }
 
@@ -108,7 +108,7 @@ func validateAll(o *Options) []error {
 	return errs
 }
 
-// wordings replaces words in the library's errors. The library's words don't name the flag, or are wrong for this
+// wordings replaces words in errors of the Kubernetes libraries. These words don't name the flag, or are wrong for this
 // server.
 var wordings = strings.NewReplacer(
 	"emulation version", "--emulated-version",
@@ -131,15 +131,15 @@ func reworded(errs []error) []error {
 	return errs
 }
 
-// validateRequests finds an error that the library's check of the options doesn't find.
+// validateRequests refuses a --request-timeout of 0, which ServerRunOptions.Validate accepts.
 func validateRequests(o *genericoptions.ServerRunOptions) []error {
-	if o.RequestTimeout == 0 { // the library's own check refuses negative values
+	if o.RequestTimeout == 0 { // ServerRunOptions.Validate refuses negative values
 		return []error{errors.New("--request-timeout 0s: must be more than 0: otherwise no request is answered, not even the server's own")}
 	}
 	return nil
 }
 
-// validateEtcd checks the options of etcd and of storage. The library's check requires an etcd server. For an embedded
+// validateEtcd checks the options of etcd and of storage. EtcdOptions.Validate requires an etcd server. For an embedded
 // etcd, validateEtcd adds the name "embedded" as a server.
 func validateEtcd(o *Options) []error {
 	checked := *o.Etcd
@@ -193,7 +193,8 @@ func validatePeers(o *Options) []error {
 	return errs
 }
 
-// validateServing checks the serving options. Some of its errors the library would report only after the port is open.
+// validateServing checks the serving options. k8s.io/apiserver would report some of these errors only after the port is
+// open.
 func validateServing(o *genericoptions.SecureServingOptions) []error {
 	errs := reworded(o.Validate())
 	if _, err := flag.TLSVersion(o.MinTLSVersion); err != nil {

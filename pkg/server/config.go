@@ -63,7 +63,7 @@ type Config struct {
 
 // lifetime has the contexts of a server, the functions that end them, and the work that a stop waits for.
 type lifetime struct {
-	// life ends after the last request of the server.
+	// life ends after the last request of the server, or when the start fails.
 	life context.Context
 	end  context.CancelFunc
 	// following is the context of informers. It ends when a stop begins.
@@ -72,8 +72,7 @@ type lifetime struct {
 	// leave ends the server's use of the feature gates and versions of the process (see featuregates.Globals.Enter). It is
 	// nil before the use begins.
 	leave func() error
-	// seeding stores most of the objects that every cluster has, such as the system namespaces, while the rest of the
-	// server is built.
+	// seeding runs Server.seed while the rest of the server is built.
 	seeding errgroup.Group
 	// reloads are the goroutines that follow configuration files.
 	reloads sync.WaitGroup
@@ -106,7 +105,8 @@ func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 	c.apis = newServed(c)
 	steps := []func(context.Context, *Config) error{
 		applyServerRun, listen, startEtcd,
-		// These steps don't need etcd: the embedded etcd elects its leader in the meantime.
+		// Only the last of these steps, buildStorage, waits for the embedded etcd, which elects its leader in the
+		// meantime.
 		secure, buildClients, buildFaults, buildAuthentication, buildAuthorization, buildAdmission, buildTrace, buildAudit,
 		buildStorage,
 	}
@@ -157,7 +157,7 @@ func (c *Config) Close(ctx context.Context) error {
 	return utilerrors.NewAggregate(errs)
 }
 
-// applyServerRun applies the general options. It also turns off the parts of the library that miniapi replaces:
+// applyServerRun applies the general options. It also turns off the parts of k8s.io/apiserver that miniapi replaces:
 // discovery, OpenAPI, and the list of paths at /.
 func applyServerRun(_ context.Context, c *Config) error {
 	o := c.options
@@ -185,13 +185,14 @@ func applyServerRun(_ context.Context, c *Config) error {
 		return admissiontrace.IsFollowing(req) || longRunning(req, info)
 	}
 	if c.generic.FlowControl == nil {
-		// The library counts stored objects only for API priority and fairness, which miniapi doesn't have.
+		// k8s.io/apiserver would count stored objects for API priority and fairness, which is off.
 		c.generic.DisabledPostStartHooks.Insert("storage-object-count-tracker-hook")
 	}
 	c.generic.BuildHandlerChainFunc = handlerChain(c)
 	c.generic.EnableIndex = false     // package discovery installs it
 	c.generic.EnableDiscovery = false // package discovery installs it too
-	// The library must not serve OpenAPI documents: package openapi makes the documents at the first request for them.
+	// k8s.io/apiserver must not serve OpenAPI documents: package openapi makes the documents at the first request for
+	// them.
 	c.generic.SkipOpenAPIInstallation = true
 	return nil
 }

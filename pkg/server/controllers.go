@@ -24,8 +24,8 @@ import (
 // that they write.
 const controllersUserAgent = "kube-controller-manager/miniapi"
 
-// settleTimeout limits the time for which a start, or a restore of a snapshot, waits until the controllers have done
-// the work for all stored objects.
+// settleTimeout limits two waits for the controllers. A start waits until they have done the work for all stored
+// objects. A restore of a snapshot waits until they know the restored objects.
 const settleTimeout = 10 * time.Second
 
 // leaveTimeout limits the time in which a stop gives up the controllers' Lease. Only the server with this Lease runs
@@ -58,7 +58,7 @@ func authenticateControllers(c *Config) {
 	authentication.Authenticator = union.New(authenticatorfactory.NewFromTokens(users, authentication.APIAudiences), authentication.Authenticator)
 }
 
-// buildControllers makes the controllers. They begin to work when the server is ready.
+// buildControllers makes the controllers. startControllers starts them.
 func buildControllers(c *Config) error {
 	if !c.options.Controllers.Any() {
 		return nil
@@ -101,8 +101,8 @@ func controllerConfig(c *Config, user string) *rest.Config {
 	return config
 }
 
-// count returns the number of stored objects of a resource. The result is false if another server stores the objects,
-// or if counting fails.
+// count returns the number of stored objects of a resource. The second result is false if another server stores the
+// objects, or if counting fails.
 func (c *Config) count(ctx context.Context, resource controlled.Resource, namespace string) (int64, bool) {
 	if elsewhere := c.apis.elsewhere(); elsewhere != nil && elsewhere(resource) {
 		return 0, false
@@ -133,7 +133,7 @@ func startControllers(ctx context.Context, c *Config) error {
 	return nil
 }
 
-// hold stops the writes of the controllers and of the aggregator until release is called.
+// hold interrupts the controllers, and the aggregator's checks of other servers, until release is called.
 func (c *Config) hold() (release func()) {
 	releaseOthers := c.apis.hold()
 	set := c.clients.controllers.Load()

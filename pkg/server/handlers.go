@@ -16,8 +16,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 )
 
-// handlerChain returns the function that makes the handler chain of a server: the library's filters, miniapi's own
-// handlers before and after the filters, and at the end the library's mux.
+// handlerChain returns the function that makes the handler chain of a server: the filters of k8s.io/apiserver,
+// miniapi's own handlers before and after the filters, and at the end the mux of k8s.io/apiserver.
 func handlerChain(c *Config) func(http.Handler, *genericapiserver.Config) http.Handler {
 	return func(next http.Handler, config *genericapiserver.Config) http.Handler {
 		api := c.apis.handler(next)
@@ -54,10 +54,10 @@ func notFound(config *genericapiserver.Config) http.Handler {
 	return notfoundhandler.New(config.Serializer, func(context.Context) bool { return true })
 }
 
-// installOwnPaths serves paths that aren't resources: the decisions of admission, certificates for webhooks, faults, and
-// the OpenID documents that verify service account tokens. The list of paths at / and the OpenAPI documents have only
-// the OpenID documents, because kube-apiserver doesn't have the other paths. If the issuer isn't an https URL, there are
-// no OpenID documents, as in kube-apiserver.
+// installOwnPaths serves paths that aren't resources: the decisions of admission, certificates for webhooks, faults,
+// and the OpenID documents that verify service account tokens. Of these paths, the list of paths at / and the OpenAPI
+// documents have only the OpenID documents, because kube-apiserver doesn't have the other paths. If the issuer isn't an
+// https URL, there are no OpenID documents, as in kube-apiserver.
 func installOwnPaths(c *Config, s *genericapiserver.GenericAPIServer) {
 	mux := s.Handler.NonGoRestfulMux
 	mux.UnlistedHandlePrefix(admissiontrace.Prefix, c.trace)

@@ -71,7 +71,7 @@ type Options struct {
 	// service "kubernetes" at its start, or "none". The first two have the same effect.
 	EndpointReconcilerType string
 	// AdvertiseHost puts the host's own address into the endpoints of the service "kubernetes" if the server listens on
-	// the loopback address. Otherwise such a server has no endpoints.
+	// the loopback address. Without AdvertiseHost, the service of such a server has no endpoints.
 	AdvertiseHost bool
 	// ProxyClientCertFile and ProxyClientKeyFile are a client certificate and its key. The certificate proves to the
 	// servers of aggregated APIs and to peers that a request comes from this server, so they trust the user name in the
@@ -81,8 +81,8 @@ type Options struct {
 	Controllers controllers.Selection
 	// Peers configures the peering with the other servers of an external etcd.
 	Peers *peers.Options
-	// RejectForwardingRedirects refuses the redirects of aggregated API servers, instead of passing them on to clients. The
-	// default is true.
+	// RejectForwardingRedirects refuses the redirects of aggregated API servers, instead of passing them on to clients.
+	// The default is true.
 	RejectForwardingRedirects bool
 	// EnableAggregatorRouting has no effect: the server always resolves services to endpoints.
 	EnableAggregatorRouting bool
@@ -122,7 +122,7 @@ type Definitions struct {
 	JSON [][]byte
 }
 
-// Request is a request that was answered.
+// Request describes a request that has ended, for Options.LogRequest.
 type Request = requestlog.Request
 
 // KubeletOptions configure the connection to kubelets for logs, exec, attach, port-forward and the proxy of nodes.
@@ -222,7 +222,7 @@ func (o *Options) AddFlags(fss *flag.NamedFlagSets) {
 		part.options.AddFlags(fss.FlagSet(part.section))
 	}
 	o.addMiscFlags(fss.FlagSet("misc"))
-	// The library's help about port 0 is wrong for this server: with 0, the server takes a free port.
+	// The help of k8s.io/apiserver about port 0 is wrong for this server: with 0, the server takes a free port.
 	fss.FlagSet("secure serving").Lookup("secure-port").Usage = "The port on which to serve HTTPS with authentication and authorization. 0 takes a free one."
 	gates := fss.FlagSet("generic").Lookup("feature-gates")
 	gates.Usage = ownDefaultOfGate(gates.Usage, admission.ExcludeReviewsGate)
@@ -233,8 +233,9 @@ func (o *Options) AddFlags(fss *flag.NamedFlagSets) {
 	mustName(fss.FlagSet(OwnFlags), "data-dir", "a folder: leave the flag out, and the data is gone at exit")
 }
 
-// ownDefaultOfGate changes the default of a feature gate in the help of --feature-gates to false. The library reads the
-// default from the gate, which is on. But the gate has an effect only if the user sets it.
+// ownDefaultOfGate changes the default of a feature gate in the help of --feature-gates to false. The help of the
+// Kubernetes libraries has the default of the gate itself: true. But in this server, the gate has an effect only if the
+// user sets it.
 func ownDefaultOfGate(usage, gate string) string {
 	return regexp.MustCompile(`(`+gate+`=true\|false \([^)]*default=)true`).ReplaceAllString(usage, "${1}false")
 }
@@ -259,7 +260,7 @@ func (v nonEmpty) Set(s string) error {
 	return v.Value.Set(s)
 }
 
-// addFeatureFlags adds the library's flags of features, except for the flag of priority and fairness: see NewOptions.
+// addFeatureFlags adds the flags of FeatureOptions, except for the flag of priority and fairness: see NewOptions.
 func (o *Options) addFeatureFlags(fs *pflag.FlagSet) {
 	all := pflag.NewFlagSet("features", pflag.ContinueOnError)
 	o.Features.AddFlags(all)
@@ -348,8 +349,9 @@ func (o *Options) KnownFeatureGates() map[featuregate.Feature]featuregate.Versio
 // one server.
 func (o *Options) AddMetrics() { o.globals.AddMetrics() }
 
-// KeptAuthority returns the stored authority of the options, for a program that issues certificates without a server.
-// If no authority is stored, KeptAuthority makes the folder and the authority.
+// KeptAuthority returns the certificate authority that is stored in the folder for keys, for a program that issues
+// certificates without a server. If no authority is stored, KeptAuthority makes the folder and the authority. It
+// returns an error if the options name no folder for keys.
 func (o *Options) KeptAuthority() (*pki.Authority, error) { return o.ownKeys().Kept() }
 
 // servingKeys returns the store of the serving certificate.

@@ -27,7 +27,8 @@ type security struct {
 	signingKey     crypto.Signer // the stored signer of service account tokens, or nil if there is none
 	authentication *authentication.Applied
 	escalation     func(ctx context.Context, obj, old runtime.Object) error
-	// services resolves the Services of webhooks to addresses. webhookAuth authenticates the server to webhooks.
+	// services resolves Services, such as those of webhooks, to addresses. webhookAuth authenticates the server to
+	// webhooks.
 	services    webhook.ServiceResolver
 	webhookAuth webhook.AuthenticationInfoResolverWrapper
 	// tokens are the bearer tokens of the controllers, by user name.
@@ -45,8 +46,9 @@ func (c *Config) ServingCertificate(hosts []string, ips []net.IP) (cert, key []b
 	return pair.Cert, pair.Key, err
 }
 
-// AuditTo sends audit events to a further backend, in addition to the backends of the options. A policy given as rules
-// replaces the policy of the options. Without any policy, the backend gets all events with requests and responses.
+// AuditTo sends audit events to a further backend, in addition to the backends of the options. If the argument rules
+// isn't nil, it replaces the policy of the options. Without any policy, the backend gets all events with requests and
+// responses.
 func (c *Config) AuditTo(backend auditbackend.Backend, rules *auditinternal.Policy) {
 	audit.Add(c.generic, backend, rules)
 }

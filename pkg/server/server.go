@@ -130,10 +130,10 @@ func (s *Server) Ready() <-chan struct{} { return s.ready }
 // have stopped.
 func (s *Server) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.config.Close(ctx)) }()
-	// The end of ctx must not interrupt the start of the library. A start hook fails if its context has ended, and a
-	// failed hook ends the process. A controller that no hook has started never stops. Therefore the server first becomes
-	// ready, even if ctx has ended. With an external etcd, which may never answer, ctx interrupts the start. A start that
-	// hangs is interrupted after startGrace.
+	// The end of ctx must not interrupt the start of k8s.io/apiserver: a start hook fails if its context has ended, and
+	// a failed hook ends the process. So with an embedded etcd, the server becomes ready even if ctx has ended, unless
+	// the start takes longer than startGrace from then. With an external etcd, which may never answer, the end of ctx
+	// interrupts the start.
 	starting := ctx
 	if s.config.etcd.Embedded() {
 		var abandon context.CancelFunc
@@ -197,8 +197,8 @@ func (s *Server) Run(ctx context.Context) (err error) {
 // when the server is ready.
 func (s *Server) Installed() []customresources.Installed { return s.installed }
 
-// Kept returns the Keeper of Options.Kept, or nil if the server can't keep objects. It must be called when the server is
-// ready.
+// Kept returns the Keeper of Options.Kept, or nil if the server can't keep objects. It must be called when the server
+// is ready.
 func (s *Server) Kept() *kept.Keeper { return s.kept }
 
 // Address returns the address that the server listens on, as HOST:PORT.

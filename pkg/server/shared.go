@@ -42,9 +42,9 @@ var shared = struct {
 	// more than ten milliseconds for each 100 kB: it is decoded, validated and encoded, and its CEL expressions are
 	// compiled. Servers only read the shared definitions. Each server stores them with its own UIDs and times.
 	definitions *customresources.Prepared
-	// handlers are the library's handlers of custom resources. At the first request for a custom resource, the library
-	// compiles the schemas of the definition, which takes several milliseconds for each 100 kB. Without shared handlers,
-	// each test with a server of its own would wait for that.
+	// handlers are the handlers of custom resources of apiextensions-apiserver. At the first request for a custom
+	// resource, apiextensions-apiserver compiles the schemas of the definition, which takes several milliseconds for
+	// each 100 kB. Without shared handlers, each test with a server of its own would wait for that.
 	handlers *serving.Handlers
 	// kept are objects that clients have applied to a server right after its start, as they were stored. Later servers
 	// with the same options start with copies. Creating one object by a request would take a tenth of the time of a

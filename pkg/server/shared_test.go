@@ -17,7 +17,7 @@ func TestSharedStateIsInOneFile(t *testing.T) {
 	t.Parallel()
 	constants := []string{
 		"bootstrap/objects.go: rbacObjects",       // the RBAC objects of every cluster
-		"bootstrap/objects.go: aggregatedObjects", // the same objects, with the rules of roles that have an aggregationRule
+		"bootstrap/objects.go: aggregatedObjects", // the same objects, with the rules of aggregated roles filled in
 		"admissiontrace/page.go: page",            // the file page.html
 		"version/version.go: builtVersion",        // the version of the build
 		"shared.go: shared",

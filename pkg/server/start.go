@@ -108,7 +108,7 @@ func syncInformers(starting context.Context, c *Config) error {
 }
 
 // orWhyUnlisted adds a reason to the error of an informer that hasn't listed its objects. To find the reason, it sends
-// a list request. The request ends with the context starting.
+// a list request. When the context "starting" ends, the function stops waiting for the answer and adds no reason.
 func orWhyUnlisted(starting context.Context, client kubernetes.Interface, err error) error {
 	ctx, cancel := context.WithTimeout(starting, ensureTimeout)
 	defer cancel()
@@ -120,10 +120,10 @@ func orWhyUnlisted(starting context.Context, client kubernetes.Interface, err er
 	return fmt.Errorf("%w: the server's own requests fail: %w", err, reason)
 }
 
-// becomeReady creates the objects that every cluster has (namespaces, RBAC roles and so on), and waits until /readyz
-// is healthy. If admission refuses an object or doesn't decide in time, a goroutine tries again until serving ends. So
-// a broken webhook can't prevent the start, and a client can delete the webhook's configuration. When starting ends,
-// becomeReady gives up as soon as the library has started all its parts.
+// becomeReady creates the objects that every cluster has (namespaces, RBAC roles and so on), and waits until /readyz is
+// healthy. If admission refuses an object or doesn't decide in time, a goroutine tries again until the context
+// "serving" ends. So a broken webhook can't prevent the start, and a client can delete the webhook's configuration.
+// When the context "starting" ends, becomeReady gives up as soon as k8s.io/apiserver has started all its parts.
 func (s *Server) becomeReady(starting, serving context.Context) error {
 	ctx, giveUp := context.WithTimeout(serving, startTimeout)
 	defer giveUp()
@@ -208,7 +208,7 @@ func clusterConfig(c *Config) bootstrap.Config {
 		Aggregated:    c.options.Controllers.Has("clusterrole-aggregation-controller"),
 	}
 	for _, ipNet := range c.options.serviceRange {
-		// net.ParseCIDR has made the mask and the IP, so the conversion can't fail.
+		// parseServiceRange has parsed the range, so the conversion can't fail.
 		ones, _ := ipNet.Mask.Size()
 		address, _ := netip.AddrFromSlice(ipNet.IP)
 		config.ServiceCIDRs = append(config.ServiceCIDRs, netip.PrefixFrom(address.Unmap(), ones))

@@ -19,8 +19,8 @@ import (
 // databaseTimeout bounds the time that checkDatabase waits until the database file is unlocked.
 const databaseTimeout = time.Second
 
-// errLocked is the error of checkDatabase for a database file that is locked: another process has opened the file, or
-// an etcd of this process that has failed and couldn't be stopped.
+// errLocked is the error of checkDatabase for a database file that is locked: another process has opened the file, or a
+// failed etcd of this process still has the file open.
 var errLocked = errors.New("locked: end the process that has opened the file")
 
 // databaseContent is the result of checkDatabase.

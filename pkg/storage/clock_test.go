@@ -22,7 +22,7 @@ func TestStopClock(t *testing.T) {
 		{"hurried while it sleeps", "earlier writes are seen within the limit", nil, hurry, time.Second + limit},
 		{"hurried before", "requests that begin after hurry must not delay a stop", hurry, nil, limit},
 		{"stopped while it sleeps", "no write comes any more", nil, (*stopClock).stop, time.Second},
-		{"stopped after it was hurried", "the limit ends with etcd", func(c *stopClock) { hurry(c); c.stop() }, nil, 0},
+		{"stopped after it was hurried", "stop replaces the limit of hurry", func(c *stopClock) { hurry(c); c.stop() }, nil, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

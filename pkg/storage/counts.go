@@ -19,7 +19,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// firstCount is the time after which the objects of a new server are counted for the first time. It is longer than
+// firstCount is the longest time until the objects of a new server are counted for the first time. It is longer than
 // the start of a server, because counting would slow the start.
 const firstCount = 2 * time.Second
 
@@ -38,8 +38,8 @@ type counted struct {
 	tracker  flowcontrolrequest.StorageObjectCountTracker
 }
 
-// decorator returns a decorator that also counts the objects of the store that inner makes. A store is counted once
-// a period, until it is destroyed.
+// decorator returns a decorator that also counts the objects of the store that inner makes. A store is counted once a
+// period, until it is destroyed. The period of the first store applies to all stores.
 func (c *counts) decorator(inner generic.StorageDecorator, period time.Duration, tracker flowcontrolrequest.StorageObjectCountTracker) generic.StorageDecorator {
 	if period <= 0 {
 		return inner

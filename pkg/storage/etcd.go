@@ -78,8 +78,8 @@ func startServer(ctx context.Context, folder *Folder, trap *trap, logger *zap.Lo
 	return server, nil
 }
 
-// firstStart makes the first start of a data folder. It runs etcd until a snapshot contains the member's own membership,
-// and stops it. A later start finds the membership in the snapshot, and can campaign at once.
+// firstStart makes the first start of a data folder. It runs etcd until a snapshot contains the member's own
+// membership, and stops it. A later start finds the membership in the snapshot, and can campaign at once.
 //
 // Without the snapshot, the member would campaign while raft still has to read the membership from the log. etcd
 // may drop these log entries from memory at the same time, and raft then panics.

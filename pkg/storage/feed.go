@@ -48,8 +48,8 @@ type Decoder struct {
 	Decode func(data []byte, revision int64) (runtime.Object, error)
 }
 
-// Feed returns the feed from which informers read the objects of a resource. It returns nil if the resource's store
-// hasn't been made.
+// Feed returns the feed from which informers read the objects of a resource. It returns nil if the member has no store
+// of the resource.
 func (m *Member) Feed(resource schema.GroupResource) *Feed { return m.feeds.get(resource) }
 
 // Decoding returns a feed of the same resource that uses the caller's decoder in place of the store's codec.

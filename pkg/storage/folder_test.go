@@ -185,8 +185,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// killWriter starts a process that writes, and kills the process when more writes than the argument answered have an
-// answer. It returns the keys of the answered writes.
+// killWriter starts a process that writes, and kills the process when the number of writes with an answer exceeds the
+// argument "answered". It returns the keys of the answered writes.
 func killWriter(t *testing.T, dir string, answered int) (written []string) {
 	t.Helper()
 	child := exec.Command(os.Args[0], "-test.run=^TestKill$")

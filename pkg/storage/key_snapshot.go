@@ -89,9 +89,9 @@ func (k *Keys) Changes(ctx context.Context, s *Snapshot) ([]Change, error) {
 	return changes, nil
 }
 
-// Apply makes the changes. Each change has a revision of its own, like a write of an API server, so watches report
-// it as usual. After Apply, reads have all changes. If another client has written a key since the call of Changes,
-// Apply leaves the key as it is.
+// Apply makes the changes. Each change has a revision of its own, like a write of an API server, so watches report it
+// as usual. After Apply, reads have all changes, unless Apply returned an error or ctx ended. If another client has
+// written a key since the call of Changes, Apply leaves the key as it is.
 func (k *Keys) Apply(ctx context.Context, changes []Change) error {
 	var wg sync.WaitGroup
 	queue := make(chan *Change)

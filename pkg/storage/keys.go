@@ -8,7 +8,7 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
 )
 
-// Keys are the keys and values that a member stores, as bytes, without the stores of resources. Its methods may be
+// Keys reads and writes the keys and values of a member, as bytes, without the stores of resources. Its methods may be
 // called concurrently.
 type Keys struct{ member *Member }
 

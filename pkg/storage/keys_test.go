@@ -6,8 +6,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// CreatedSince returns the new keys of a prefix. The result alone is false if an older key was written too, or if a new
-// key expires.
+// CreatedSince returns the new keys of a prefix. The result "alone" is false if an older key was written too, or if a
+// new key expires.
 func TestCreatedSince(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// longList is the number of objects in a long list. The list that follows a long list makes the resource's watch
-	// cache. The store answers shorter lists in less time than it takes to fill a new cache.
+	// longList is the number of objects from which a list counts as long. The list that follows a long list makes the
+	// resource's watch cache. The store answers shorter lists in less time than it takes to fill a new cache.
 	longList = 200
 
 	// firstFill bounds the time for which requests wait until a new cache is filled.

@@ -126,8 +126,8 @@ func (m *Member) Client() *kubernetes.Client { return m.client }
 // write that was answered.
 func (m *Member) Failed() <-chan struct{} { return m.trap.sprung }
 
-// Healthy returns nil if etcd answers a read that needs consensus. kube-apiserver makes the same read for
-// /livez/etcd and /readyz/etcd-readiness.
+// Healthy returns nil if etcd answers a read that needs consensus. kube-apiserver makes such a read for /livez/etcd and
+// /readyz/etcd-readiness.
 func (m *Member) Healthy(ctx context.Context) error {
 	if err := m.trap.failure(); err != nil {
 		return fmt.Errorf("etcd has failed: %w", err)

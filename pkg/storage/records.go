@@ -32,7 +32,7 @@ type Record struct {
 	revision int64
 }
 
-// Revision returns the revision at which the record was stored.
+// Revision returns the revision at which the record was stored, or 0 if it was not stored.
 func (r Record) Revision() int64 { return r.revision }
 
 // Value returns the object of the record, encoded as it is stored. The caller must not change it.
@@ -105,9 +105,8 @@ func SetRevision(obj runtime.Object, revision int64) error {
 	return storage.APIObjectVersioner{}.UpdateObject(obj, uint64(revision))
 }
 
-// Renew prepares a copy of a stored object for storing under a key of its own: it gives a UID of its own to the copy,
-// unless the copy has no UID, clears the resource version, and sets the time of the creation and of the managed fields to
-// now.
+// Renew prepares a copy of a stored object for another key. It replaces the UID of the copy, if there is one, and
+// clears the resource version. It sets the time of the creation and of the managed fields to now.
 func Renew(object runtime.Object, now metav1.Time) error {
 	accessor, err := meta.Accessor(object)
 	if err != nil {

@@ -112,7 +112,8 @@ type backend struct {
 	caches *caches
 }
 
-// cachedStore makes the store of a resource as a lazyCache, which gets a watch cache when a request first needs it.
+// cachedStore makes the store of a resource as a lazyCache, which gets a watch cache when a request first needs it. If
+// the field eager is true, the store gets the cache at once.
 func (b *backend) cachedStore(
 	c *storagebackend.ConfigForResource,
 	resourcePrefix string,

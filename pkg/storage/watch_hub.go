@@ -231,7 +231,8 @@ func (h *hub) need(key string, revision int64) {
 	h.watches.tell(h.log.last, beginsWith(key))
 }
 
-// begin sets the revision at which the hub's history begins: watches don't get events up to this revision.
+// begin sets the revision at which the hub's history begins: a watch that begins later can't get events up to this
+// revision.
 func (h *hub) begin(revision int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

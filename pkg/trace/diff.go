@@ -33,7 +33,7 @@ func (c Change) String() string {
 // Diff compares two objects in JSON, and returns a Change for each field that differs. It leaves out metadata.managedFields.
 func Diff(before, after json.RawMessage) []Change {
 	var from, to any
-	// If an object can't be decoded, the comparison uses an empty object in its place.
+	// An object that can't be decoded counts as missing.
 	_ = json.Unmarshal(before, &from)
 	_ = json.Unmarshal(after, &to)
 	var changes []Change
@@ -97,7 +97,7 @@ func child(path, key string) string {
 	return path + "." + key
 }
 
-// text returns the JSON of a field's value, or the empty string if the field doesn't exist.
+// text returns the JSON of a field's value, or the empty string if the field doesn't exist or is null.
 func text(value any) string {
 	if value == nil {
 		return ""

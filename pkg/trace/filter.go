@@ -4,8 +4,8 @@ import "slices"
 
 // Filter selects requests. Its zero value selects all.
 type Filter struct {
-	// Resource is the name of a resource, such as pods, deployments.apps or pods/status. The group and the
-	// subresource may be left out.
+	// Resource is the name of a resource, such as pods, deployments.apps or pods/status. If the name has no group or no
+	// subresource, every group or subresource is selected.
 	Resource string
 	// Namespace and Name are the namespace and the name of the object. If one is empty, every value is selected.
 	Namespace, Name string

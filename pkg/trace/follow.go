@@ -2,7 +2,7 @@ package trace
 
 import "context"
 
-// followed is the number of requests that are kept for callers of Follow if Limits.Requests is 0.
+// followed is the largest number of requests that are kept for callers of Follow if Limits.Requests is 0.
 const followed = 256
 
 // Follow calls the function each with every request that the recorder keeps from now on and that the filter selects, in
@@ -11,8 +11,8 @@ const followed = 256
 //
 // While Follow runs, the recorder is on. Requests don't wait for callers of Follow. A slow caller may therefore miss
 // requests: the recorder drops the oldest requests beyond its limits. missed is the number of requests that were
-// dropped before the call of each. The request is nil if the filter selects none of the requests that follow the
-// dropped ones.
+// dropped since the previous call of each. The request is nil if the filter selects none of the requests that follow
+// the dropped ones.
 func (r *Recorder) Follow(ctx context.Context, filter Filter, caughtUp func() error, each func(request *Request, missed int64) error) error {
 	r.mu.Lock()
 	r.followers++
@@ -47,8 +47,8 @@ func (r *Recorder) Follow(ctx context.Context, filter Filter, caughtUp func() er
 }
 
 // next returns the first request that the filter selects among the kept requests with ids after seen, or nil. last is
-// the id of the last request that next has compared with the filter. missed is the number of requests after seen that
-// were dropped.
+// the id of the last request that next has compared with the filter, or seen if there was none. missed is the number of
+// requests after seen that were dropped.
 func (r *Recorder) next(seen int64, filter Filter) (request *Request, last, missed int64) {
 	if len(r.requests) == 0 {
 		return nil, seen, 0

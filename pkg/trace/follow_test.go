@@ -94,7 +94,7 @@ func TestSlowFollowersMissTheOldest(t *testing.T) {
 	}
 }
 
-// Without a limit of requests, the recorder is on only while Follow runs. It doesn't keep a request that ends later.
+// If Limits.Requests is 0, the recorder is on only while Follow runs. It doesn't keep a request that ends later.
 func TestRecorderIsOffUntilFollowed(t *testing.T) {
 	t.Parallel()
 	r := NewRecorder(Limits{})

@@ -5,9 +5,9 @@ import "encoding/json"
 // Mutated records the moment at which the mutating steps of a pass ended.
 func (a *Admission) Mutated(at Duration) { a.mutated = at }
 
-// Validates records that the validating steps of a pass begin, and returns the recorded pass. This is the last pass
-// whose mutating steps had the same object, if no step has refused the pass and its validating steps haven't begun. If
-// the request has no such pass, Validates adds the argument pass to the request.
+// Validates records that the validating steps of a pass begin, and returns the recorded pass. This is the last pass of
+// the same operation and object that no step has refused and whose validating steps haven't begun. If the request has
+// no such pass, Validates adds the argument pass to the request.
 func (r *Request) Validates(pass *Admission, at Duration) *Admission {
 	for i := len(r.Admissions) - 1; i >= 0; i-- {
 		a := r.Admissions[i]
@@ -147,7 +147,7 @@ func (a *Admission) Objects() []Object {
 	return objects
 }
 
-// Matched reports whether a webhook has matched in a step of the pass that is recorded so far. A webhook that matched
+// Matched reports whether a webhook has matched in one of the steps that the pass has so far. A webhook that matched
 // has been called, unless the request is a dry run.
 func (a *Admission) Matched(webhook Reference) bool {
 	for _, step := range a.Steps {

@@ -93,7 +93,7 @@ const (
 	Forbidden Reason = "Forbidden"
 )
 
-// Reasons why a request has no record of a webhook or policy.
+// Reasons why the recorder has no record of the webhook or policy for the request.
 const (
 	PluginOff       Reason = "PluginOff"
 	ConfiguredLater Reason = "ConfiguredLater"

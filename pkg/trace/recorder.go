@@ -10,8 +10,8 @@ import (
 
 // Limits bound the memory of a Recorder.
 type Limits struct {
-	// Requests is the number of requests that are kept. With 0, requests are recorded only while a caller of Follow
-	// receives them.
+	// Requests is the largest number of requests that are kept. With 0, requests are recorded only while a caller of
+	// Follow receives them.
 	Requests int
 	// Bytes bounds, approximately, the size of the kept requests. Above this size, the recorder drops the oldest
 	// requests. The same bound applies to the size of all requests that haven't ended. Above it, the recorder
@@ -29,7 +29,7 @@ type Recorder struct {
 	limits Limits
 	// on says whether requests are recorded.
 	on atomic.Bool
-	// inFlight is the size of the JSON of requests that haven't ended.
+	// inFlight is the size of the objects, reviews and patches that the recordings of all requests in progress keep.
 	inFlight atomic.Int64
 
 	mu        sync.Mutex
@@ -83,8 +83,8 @@ func (r *Recorder) Observe(request Request) *Recording {
 	return &Recording{recorder: r, received: request.Received, request: &request, observing: true}
 }
 
-// add keeps a request, and drops the oldest requests beyond the limits. A request that ends after the last caller of
-// Follow is gone isn't kept, unless the recorder keeps requests without callers, too.
+// add keeps a request, and drops the oldest requests beyond the limits. If Limits.Requests is 0 and no caller of Follow
+// is left, add drops the request itself.
 func (r *Recorder) add(request *Request) {
 	bytes := request.size()
 	if bytes > r.limits.Bytes {

@@ -94,7 +94,7 @@ func TestRecorderBoundsRequestsInFlight(t *testing.T) {
 	}
 }
 
-// A request may be answered while a goroutine still works on it. Updates by that goroutine are dropped.
+// A goroutine may still work on a request when Finish ends the recording. Later updates by the goroutine are dropped.
 func TestUpdatesAfterTheEndAreDropped(t *testing.T) {
 	t.Parallel()
 	recording := NewRecorder(Limits{Requests: 1}).Begin(Request{})

@@ -10,21 +10,21 @@ import (
 // Recording, so callers call them without a check. A caller checks for nil only to avoid computing a value that nothing
 // would record.
 //
-// A request may be answered while a goroutine still works on it. Updates by that goroutine are dropped.
+// A goroutine may still work on a request when Finish ends the recording. Later updates by the goroutine are dropped.
 //
-// The type has many methods, because each step of admission that can be recorded is a method.
+// The type has many methods, because each kind of recorded content, such as an object or a patch, has a method.
 type Recording struct {
 	recorder *Recorder
 	received time.Time
 	// evaluating is true for a dry run of Recorder.Evaluate: no webhook is called.
 	evaluating bool
-	// observing is true for a request that the recorder doesn't keep.
+	// observing is true for a request of Recorder.Observe, which the recorder doesn't keep.
 	observing bool
 
 	mu      sync.Mutex
 	over    bool
 	request *Request
-	// bytes is the size of the JSON that has been added to the request.
+	// bytes is the part of Recorder.inFlight that comes from this recording.
 	bytes     int64
 	redaction redaction
 }
@@ -52,7 +52,8 @@ func (r *Recording) Since(moment time.Time) Duration {
 // Evaluating reports whether this is a dry run of Recorder.Evaluate: webhooks must not be called.
 func (r *Recording) Evaluating() bool { return r != nil && r.evaluating }
 
-// Object returns the JSON of an object, for the record: secret values are replaced, unless Limits.Secrets is set.
+// Object returns the JSON of an object, for the record: secret values are replaced, unless Limits.Secrets is set. It
+// returns nil if the limits don't leave room for the object, or if the recording has ended.
 func (r *Recording) Object(kind Kind, object []byte) json.RawMessage {
 	return r.redacted((*redaction).object, kind, object)
 }
@@ -133,7 +134,7 @@ func (r *Recording) Finish() {
 	r.over = true
 	r.recorder.inFlight.Add(-r.bytes)
 	r.request.Took = Duration(time.Since(r.received))
-	// Authorization comes before the body, so its message has no secret.
+	// Authorization runs before the server reads the body, so the message of a refusal has no secret.
 	if !r.recorder.limits.Secrets && !r.request.Forbidden && (r.redaction.met || r.request.Resource.hasSecrets()) {
 		r.redaction.texts(r.request)
 	}

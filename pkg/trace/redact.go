@@ -47,8 +47,8 @@ type redaction struct {
 	met bool
 }
 
-// shortest is the length of the shortest secret value that is searched within longer texts. A shorter value, such as
-// "a", would be a part of many words, so only a text equal to the value is replaced.
+// shortest is the length of the shortest secret value that redaction looks for within longer texts. A shorter value,
+// such as "a", would be a part of many words, so only a text equal to the value is replaced.
 const shortest = 4
 
 // object replaces the secrets of an object.
@@ -114,7 +114,7 @@ func (r *redaction) scrub(content any) any {
 	return content
 }
 
-// text returns the text, or Redacted if the text has a known secret value.
+// text returns the text, or Redacted if the text contains a known secret value (see shortest).
 func (r *redaction) text(text string) string {
 	if r.values[text] && text != "" {
 		return Redacted

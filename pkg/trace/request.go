@@ -18,8 +18,9 @@ type Request struct {
 	User     User      `json:"user"`
 	// UserAgent is the client's User-Agent.
 	UserAgent string `json:"userAgent,omitempty"`
-	// Verb is the verb of the API request, such as create or deletecollection. A connection has the verb of its HTTP
-	// method, such as get for pods/exec. A request that only reads is recorded only if a fault was injected into it.
+	// Verb is the verb of the API request, such as create or deletecollection. A request with the operation CONNECT has
+	// the verb of its HTTP method, such as get for pods/exec. A request that only reads is recorded only if a fault was
+	// injected into it.
 	Verb string `json:"verb"`
 	Resource
 	// Path is the URL path of a request that isn't for a resource. Such a request is recorded only if a fault was
@@ -27,7 +28,7 @@ type Request struct {
 	Path      string `json:"path,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	// Name is the name of the object. It is empty for deletecollection, for a create with generateName that failed
-	// before the server generated the name, and for a create that authorization refused.
+	// before the server generated the name, and for most creates that authorization refused (see Forbidden).
 	Name   string `json:"name,omitempty"`
 	DryRun bool   `json:"dryRun,omitempty"`
 	// Faults are the faults that the server injected into the request itself. Faults that were injected into calls
@@ -40,9 +41,9 @@ type Request struct {
 
 	// Code is the HTTP status of the response. It is 0 if the connection was cut.
 	Code int `json:"code"`
-	// Forbidden is true if authorization refused the request, so that it didn't reach admission. Authorization comes
-	// before the body, and only the path of a create request for a subresource names the object. So Name is empty for
-	// other create requests.
+	// Forbidden is true if authorization refused the request, so that it didn't reach admission. Authorization runs
+	// before the server reads the body, and the path of a create request names the object only if the request is for a
+	// subresource. So Name is empty for other create requests.
 	Forbidden bool `json:"forbidden,omitempty"`
 	// Error is the error in the response; nil if the request succeeded.
 	Error *Error `json:"error,omitempty"`

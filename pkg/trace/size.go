@@ -21,14 +21,14 @@ func (r *Request) size() int64 {
 	return size
 }
 
-// strip drops all JSON of a request.
+// strip drops all objects, reviews and patches of a request, and sets Stripped.
 func (r *Request) strip() {
 	r.Stripped = true
 	r.each(func(raw *[]byte) { *raw = nil }, func(int) {})
 }
 
-// each calls raw for every object and review of the request. It calls part for every part of the request, with
-// the length of the part's texts. These texts don't include objects and reviews.
+// each calls raw for every object, review and patch of the request. It calls part for every part of the request, with
+// the length of the part's texts. These texts don't include objects, reviews and patches.
 func (r *Request) each(raw func(*[]byte), part func(text int)) {
 	all := func(messages ...*json.RawMessage) {
 		part(0)

@@ -3,7 +3,8 @@ package trace
 import "time"
 
 // Steps records the steps of one phase of a pass, one after the other. Most plugins change nothing and refuse
-// nothing. Their steps are kept in the short form brief, and are converted to a Step when the request is read.
+// nothing. Their steps are kept in the short form brief. Each is converted to a Step when a caller reads the request
+// from the recorder.
 type Steps struct {
 	scope *Scope
 	phase string
@@ -53,7 +54,7 @@ func (s *Steps) End(step *Step, err *Error) {
 	took, hides := s.took(), s.scope.hides()
 	s.scope.Update(func(*Request) {
 		step.Took, step.Error = took, err
-		if hides { // the spans of OpenTelemetry are made from the step now
+		if hides { // not only in Finish, because a span of OpenTelemetry is made from the step right after End
 			s.scope.redaction.step(step)
 		}
 		if err != nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// storing records the creation of a widget, by a webhook and a policy that change it, and returns the request as a
-// reader gets it. The object of the request has an empty spec.
+// storing records a create request for a widget, which a webhook and a policy change. It returns the request as a
+// reader of the recorder gets it. The object of the request has an empty spec.
 func storing(t *testing.T, patch, after, stored, version string) *Request {
 	t.Helper()
 	const object = `{"apiVersion":"example.com/v1","kind":"Widget","spec":{}}`

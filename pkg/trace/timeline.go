@@ -10,9 +10,10 @@ import (
 type Detail int
 
 const (
-	// Brief leaves out plugins that changed nothing, refused nothing, and considered no webhook or policy.
+	// Brief leaves out steps that changed nothing, refused nothing, considered no webhook or policy, and have no
+	// Exempt.
 	Brief Detail = iota
-	// Wide shows all plugins, the parts of each call's time, and the expressions of policies.
+	// Wide shows all steps, the parts of each call's time, and the expressions of policies.
 	Wide
 )
 

@@ -55,7 +55,7 @@ func (v Verdict) Refuses() bool {
 	return false
 }
 
-// Clause returns the verdict in words, without a full stop.
+// Clause returns the verdict in words, as a part of a sentence.
 func (v Verdict) Clause() string {
 	clause, ok := clauses[v.Reason]
 	if !ok {

@@ -16,7 +16,7 @@ type Answer struct {
 	Called  bool    `json:"called"`
 	Verdict Verdict `json:"verdict"`
 	// Again says why the second round of mutating plugins didn't call the webhook, or didn't evaluate the policy. It
-	// is nil if there was no second round, or if the webhook or policy was in it.
+	// is nil if there was no second round, or if the second round called the webhook or evaluated the policy.
 	Again *Verdict `json:"again,omitempty"`
 	// Sentence is the answer as a sentence.
 	Sentence string `json:"sentence"`
@@ -102,9 +102,9 @@ func (r *Request) webhooks(each func(*Webhook)) {
 	}
 }
 
-// met returns the record of a webhook from the last pass through admission. It is the last record with a call, or the
-// first record if no record has a call. If the second round of mutating plugins has a record without a call, again is
-// the verdict of that record; otherwise again is nil.
+// met returns the record of a webhook from the last pass through admission, or nil. It is the last record with a call,
+// or the first record if no record has a call. If the second round of mutating plugins ruled the webhook out, again is
+// the verdict of that round; otherwise again is nil.
 func (r *Request) met(webhook Reference) (met *Webhook, again *Verdict) {
 	if len(r.Admissions) == 0 {
 		return nil, nil

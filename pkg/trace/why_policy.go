@@ -64,8 +64,8 @@ func (p *Policy) evaluated() bool {
 // outcomes are the outcomes of an evaluation, in the order of their weight.
 var outcomes = []string{"", Allowed, FailedOpen, Reported, Failed, Denied}
 
-// Outweighs reports whether the first outcome of an evaluation decides when both occur, as a denial decides over an
-// evaluation that allows the request.
+// Outweighs reports whether the argument outcome decides if two evaluations have different outcomes: outcome and other.
+// For example, Denied outweighs Allowed.
 func Outweighs(outcome, other string) bool {
 	return slices.Index(outcomes, outcome) > slices.Index(outcomes, other)
 }
@@ -105,7 +105,7 @@ func (p *Policy) why(b *Binding, again *Policy, request *Request, evaluated bool
 }
 
 // skipped returns the reason why the policy wasn't evaluated for a binding: the verdict about the policy, about the
-// binding, or about the evaluation. It returns nil if the policy was evaluated.
+// binding, or about the evaluation. It returns nil if the policy was evaluated, or if p has no record of the binding.
 func (p *Policy) skipped(binding string) *Verdict {
 	if p.Verdict.Reason != Matched {
 		return &p.Verdict
@@ -122,7 +122,7 @@ func (p *Policy) skipped(binding string) *Verdict {
 	return nil
 }
 
-// effectOf describes the effect of an evaluation on the request.
+// effectOf describes the effect of an evaluation on the request. It returns "" for any outcome but Allowed.
 func effectOf(p *Policy, e *Evaluation) string {
 	with := ""
 	if e.Param != nil {

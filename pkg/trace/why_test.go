@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The sentence about a failed call names the failurePolicy only if the failurePolicy decided.
+// The sentence about a failed call names the failurePolicy as the cause only if the failurePolicy decided.
 func TestSentenceOfAFailedCall(t *testing.T) {
 	t.Parallel()
 	hook := Reference{MutatingConfiguration, "c", "hook"}
@@ -49,7 +49,7 @@ func TestSecondRoundOfAPolicy(t *testing.T) {
 	for _, test := range []struct {
 		name, reason string
 		second       *Policy
-		want         Reason // "" if the policy was evaluated again
+		want         Reason // the reason in Answer.Again; "" if Again must be nil
 	}{
 		{"no second round", "nothing changed the object", nil, ""},
 		{"evaluated", "the policy was evaluated in both rounds", record(matched, matched, matched, Allowed), ""},

@@ -33,8 +33,8 @@ func TestWebhookConfigurationWarnings(t *testing.T) {
 	const (
 		noGroup    = `299 - webhooks[0].rules[0].apiGroups[0]: nothing serves group "example.com": the webhook isn't called for it`
 		noResource = `299 - webhooks[0].rules[0].resources[0]: nothing serves "gadgets" in example.com/v1: the webhook isn't called for it`
-		noService  = `299 - webhooks[0].clientConfig.service: there is no service hooks/gadgets: the webhook can't be called until there is one, or --webhook-service says where it is`
-		noPort     = `299 - webhooks[0].clientConfig.service: service hooks/gadgets has no port 8443: the webhook can't be called until there is one, or --webhook-service says where it is`
+		noService  = `299 - webhooks[0].clientConfig.service: there is no service hooks/gadgets: create the service, or give an address by --webhook-service`
+		noPort     = `299 - webhooks[0].clientConfig.service: service hooks/gadgets has no port 8443: add the port, or give an address by --webhook-service`
 	)
 	type setup = func(testing.TB, *miniapitest.Server)
 	defined := func(kinds ...string) setup {

@@ -12,9 +12,9 @@ const (
 	// a sixth of the processor time with 32 clients, and a quarter of the processor time of a start.
 	reserveSize = 32 << 20
 	// averageStack is the average stack size of the goroutines of a ready server. holdStacks brings the average to this
-	// size. Go gives a new goroutine a stack of the average size, rounded up to a power of two. Without held stacks,
-	// the average is small, because the goroutines of an idle server use almost no stack. Each goroutine of a request
-	// would then grow its stack three times, which takes a tenth of the time of a small request.
+	// size. Go gives a new goroutine a stack of the average size, rounded up to a power of two. Without holdStacks, the
+	// average is small, because the goroutines of an idle server use almost no stack. Each goroutine of a request would
+	// then grow its stack three times, which takes a tenth of the time of a small request.
 	averageStack = 20 << 10
 )
 

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// regulated has processors, and a handler whose requests last until the test releases them.
+// regulated has processors that set the field now in place of GOMAXPROCS.
 type regulated struct {
 	*processors
 	now string // the present setting of GOMAXPROCS, "one" or "all"

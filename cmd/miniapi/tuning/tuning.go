@@ -4,7 +4,7 @@
 // Each setting improves figures of docs/performance.md:
 //
 // - the reserve (memory.go): creates by 32 clients, and the time of a start;
-// - held stacks (memory.go): creates by one client;
+// - goroutines with large stacks (memory.go): creates by one client;
 // - memory given back (idle.go): resident memory of an idle server;
 // - processors (processors.go): creates by one client, with and without webhooks.
 //

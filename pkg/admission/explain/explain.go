@@ -1,10 +1,10 @@
 // Package explain says why a webhook, a policy or a binding matches a request, or which field of the webhook, policy or
 // binding rules the request out.
 //
-// k8s.io/apiserver decides whether they match, and gives no reason. So this package calls the same predicates
-// again, with one part of the constraints at a time. An explanation costs more than the decision: use the package
-// only for recorded requests and for users' questions. Match conditions are evaluated in the packages webhook and
-// policy, which have the compiled expressions.
+// k8s.io/apiserver decides whether rules and selectors match, and gives no reason. So this package calls the same
+// predicates again, with one part of a rule or one selector at a time. An explanation costs more than the decision:
+// use the package only for recorded requests and for users' questions. Match conditions are evaluated in the packages
+// webhook and policy, which have the compiled expressions.
 package explain
 
 import (
@@ -77,7 +77,8 @@ type Match struct {
 	Field    string
 	Resource schema.GroupVersionResource
 	Kind     schema.GroupVersionKind
-	// As is the resource that the rule names, if it is an equivalent of the request's resource; nil otherwise.
+	// As is the equivalent of the request's resource that the rule matches. It is nil if the rule matches the request's
+	// own resource.
 	As *trace.Resource
 }
 

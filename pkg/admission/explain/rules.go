@@ -14,8 +14,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// RulesMatch tells whether a rule matches the request, and no excluding rule matches it. If the rule matches an equivalent
-// of the request's resource, RulesMatch also returns that resource. RulesMatch ignores the selectors.
+// RulesMatch reports whether the rules match the request and the excludeResourceRules don't. If a rule matches an
+// equivalent of the request's resource, RulesMatch also returns that resource. RulesMatch ignores the selectors.
 func (m Matching) RulesMatch() (as *trace.Resource, match bool) {
 	matched, ruledOut := m.Rules()
 	if len(ruledOut) > 0 || m.exclusion() != nil {
@@ -119,7 +119,7 @@ func matchesRule(r rule, a admission.Attributes) bool {
 	return matcher.Matches() && (len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, a.GetName()))
 }
 
-// part is one field of a rule, or a part of the field.
+// part is a field of a rule. The field resources has two parts: the resource and the subresource.
 type part struct {
 	reason trace.Reason
 	// field is the name of the field in the rule.
@@ -208,7 +208,7 @@ func (p part) verdict(path string, configured rule, a admission.Attributes) trac
 	return trace.Verdict{Reason: p.reason, Field: path + "." + p.field, Want: p.want(configured), Got: p.got(a)}
 }
 
-// differences returns the parts of a rule that don't match.
+// differences returns the parts of a rule that don't match the request.
 func differences(r rule, a admission.Attributes) []part {
 	var different []part
 	for _, p := range ruleParts {

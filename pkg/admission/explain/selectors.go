@@ -72,7 +72,7 @@ func (m Matching) object() (map[string]string, func(key string) string) {
 }
 
 // changedBy returns the part of the chain that changed the object so that it no longer matches the objectSelector. It
-// returns "" if the object never matched.
+// returns "" if the object never matched, or if Earlier is nil.
 func (m Matching) changedBy() string {
 	selector, err := m.GetParsedObjectSelector()
 	if err != nil || m.Earlier == nil {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// newCompiler returns a CEL compiler with the policy's variables. It also returns declarations: these say which optional
-// CEL variables, such as params, the expressions of the policy may use.
+// newCompiler returns a CEL compiler with the policy's variables. It also returns declarations: these say which
+// optional CEL variables, such as params, the expressions of the policy may use.
 func newCompiler(paramKind *admissionregistrationv1.ParamKind, variables []admissionregistrationv1.Variable) (*cel.CompositedCompiler, cel.OptionalVariableDeclarations, error) {
 	declarations := cel.OptionalVariableDeclarations{HasParams: paramKind != nil, HasAuthorizer: true}
 	// k8s.io/apiserver makes one CEL environment for each version, and shares it between all servers of the

@@ -51,8 +51,8 @@ func (c *consideration) within(ctx context.Context) context.Context {
 	return context.WithValue(ctx, considerationKey{}, c)
 }
 
-// newCandidate returns the candidate for a policy hook. A hook is k8s.io/apiserver's name for a policy with its
-// bindings and parameters.
+// newCandidate returns the candidate, a policy that may match the request, for a policy hook. A hook is
+// k8s.io/apiserver's name for a policy with its bindings and parameters.
 func newCandidate[P, B object, E generic.Evaluator](accessor generic.PolicyAccessor, hook generic.PolicyHook[P, B, E], namespace string) *candidate {
 	return &candidate{
 		PolicyAccessor: accessor, configuration: hook.ConfigurationError,

@@ -50,7 +50,7 @@ type paramInformer struct {
 	stop       context.CancelFunc
 }
 
-// get returns the informer of a kind, and starts it if it isn't running. It waits for the first list, for
+// get returns the informer of a kind. If the informer isn't running, get starts it and waits for its first list, for
 // paramsSyncTimeout at most.
 func (p *params) get(ctx context.Context, kind paramKind) (informers.GenericInformer, meta.RESTScope, error) {
 	if running, ok := p.running[kind]; ok {
@@ -98,9 +98,9 @@ func (p *params) get(ctx context.Context, kind paramKind) (informers.GenericInfo
 // were any.
 //
 // A changed definition can have another name, scope or schema, so it needs a new informer. The old informer would
-// return objects of the old schema until its watch ends, and would retry unreadable objects at growing intervals. If a
-// kind isn't served any more, renew stops its informer, which keeps its objects. Such an informer doesn't make the
-// result true.
+// return objects of the old schema until its watch ends, and would retry unreadable objects at growing intervals. If
+// the definition of a kind is deleted, renew stops the informer, which keeps its objects. Such an informer doesn't
+// make the result true. If the kind has a definition and the RESTMapper doesn't have the kind, the informer stays.
 func (p *params) renew() (renewed bool) {
 	for kind, running := range p.running {
 		gvk := schema.FromAPIVersionAndKind(kind.apiVersion, kind.kind)

@@ -30,7 +30,7 @@ import (
 // Environment has the dependencies of the plugins for which k8s.io/apiserver has no initializer.
 type Environment struct {
 	// Observe makes each write of a custom resource wait until the informer has it. The plugin calls Observe for the
-	// informers of parameter objects, and runs the returned informers.
+	// informers of parameter objects that are custom resources, and runs the returned informers.
 	Observe func(schema.GroupResource, cache.SharedIndexInformer) cache.SharedIndexInformer
 	// Started is called once by each plugin, with a checker and a function. The checker is done when the policies that
 	// exist at the start are active. The function must be called when the served resources change: the paramKind of a

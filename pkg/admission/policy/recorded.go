@@ -190,7 +190,7 @@ func (c *consideration) param(kind *admissionregistrationv1.ParamKind, params ru
 	}
 	encoded, err := json.Marshal(content)
 	if err != nil {
-		return param // an object that has no JSON can't be stored, so this doesn't happen
+		return param // the error is impossible: each API object can be encoded as JSON
 	}
 	var identity struct {
 		Metadata struct{ Namespace, Name string }
@@ -344,7 +344,7 @@ func (c *consideration) mutated(err error) {
 func (c *consideration) object(attributes *admission.VersionedAttributes) json.RawMessage {
 	encoded, err := json.Marshal(attributes.VersionedObject.Object())
 	if err != nil {
-		return nil // an object that has no JSON can't be patched, so this doesn't happen
+		return nil // the error is impossible: each API object can be encoded as JSON
 	}
 	kind := attributes.VersionedKind
 	return c.scope.Object(trace.Kind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind}, encoded)

@@ -23,9 +23,9 @@ var builtinSchemas = sync.OnceValue(func() *resolver.DefinitionsSchemaResolver {
 	return resolver.NewDefinitionsSchemaResolver(openapi.GetOpenAPIDefinitions, builtin.Table().Scheme())
 })
 
-// newSchemas resolves schemas for the type check of policies. It looks for a schema in this order: types that are known
-// at build time, the definitions of custom resources (unless definition is nil), and the OpenAPI documents of the
-// server.
+// newSchemas returns the resolver of schemas for the type check of policies. The resolver looks for a schema in this
+// order: types that are known at build time, the definitions of custom resources (unless definition is nil), and the
+// OpenAPI documents of the server.
 func newSchemas(definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition, server discovery.DiscoveryInterface) resolver.SchemaResolver {
 	return builtinSchemas().Combine(&definedSchemas{definition, &resolver.ClientDiscoveryResolver{Discovery: server}})
 }

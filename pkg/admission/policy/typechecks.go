@@ -98,8 +98,7 @@ func (c *typeChecks) check(ctx context.Context, name string) error {
 			WithFieldRef(warning.FieldRef).WithWarning(warning.Warning))
 	}
 	_, err = c.client.AdmissionregistrationV1().ValidatingAdmissionPolicies().ApplyStatus(ctx,
-		// With the UID, the apply request fails if the policy has been deleted. Without it, the request would
-		// create a policy.
+		// With the UID, the apply request fails if the policy has been deleted, even if a new policy has its name.
 		admissionregistrationv1ac.ValidatingAdmissionPolicy(name).WithUID(policy.UID).WithStatus(status),
 		metav1.ApplyOptions{FieldManager: typeCheckManager, Force: true})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {

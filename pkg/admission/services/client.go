@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// NewManager returns the library's manager of clients of webhooks. The manager resolves services and makes connections
-// as the argument services and the argument auth say. Its clients don't have the credentials of
+// NewManager returns k8s.io/apiserver's manager of clients of webhooks. The argument services resolves the webhooks'
+// services. The argument auth sets up the connections. The clients don't have the credentials of
 // --admission-control-config-file.
 func NewManager(services webhook.ServiceResolver, auth webhook.AuthenticationInfoResolverWrapper) (*webhook.ClientManager, error) {
 	manager, err := webhook.NewClientManager([]schema.GroupVersion{{Version: "v1"}})
@@ -26,8 +26,8 @@ func NewManager(services webhook.ServiceResolver, auth webhook.AuthenticationInf
 	return &manager, nil
 }
 
-// NewClient returns a client that connects to a webhook as the server does: it resolves services and verifies the
-// webhook's certificate by the same settings. The client is one of a manager that NewManager returns.
+// NewClient returns the client of one webhook. It takes the client from a manager that NewManager makes with the
+// arguments services and auth.
 func NewClient(config webhook.ClientConfig, services webhook.ServiceResolver, auth webhook.AuthenticationInfoResolverWrapper) (*rest.RESTClient, error) {
 	manager, err := NewManager(services, auth)
 	if err != nil {

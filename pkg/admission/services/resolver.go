@@ -26,10 +26,10 @@ import (
 // serviceLookupTimeout bounds the read of a service from the server, if the informer doesn't have it.
 const serviceLookupTimeout = 5 * time.Second
 
-// Resolver finds the address of a webhook's service. It looks in this order: in [Addresses], at the
-// ExternalName of the service, and for a ready address in the service's EndpointSlices, or in its Endpoints if it has no
-// EndpointSlices. The service default/kubernetes at port 443 is the server itself, unless Addresses has it.
-// Resolver can't use the cluster IP, because the server has no service network.
+// Resolver finds the address of a webhook's service. It looks in this order: in [Addresses], at the ExternalName of
+// the service, and for a ready address in the service's EndpointSlices, or in its Endpoints if it has no
+// EndpointSlices. The service default/kubernetes at port 443 is the server itself, unless Addresses has it. Resolver
+// can't use the cluster IP, because the server has no service network.
 type Resolver struct {
 	addresses Addresses
 	client    kubernetes.Interface
@@ -92,7 +92,7 @@ func unavailable(cause metav1.CauseType, field, message string) error {
 	return err
 }
 
-// selfHostPort is an address that stands for this server. The transport of webhooks recognizes it.
+// selfHostPort is an address that stands for this server. NewAuthentication recognizes it.
 const selfHostPort = "kubernetes.default.svc:443"
 
 // isSelf reports whether a service is this server. Only port 443 of the service default/kubernetes is this server. The

@@ -24,9 +24,9 @@ import (
 // addresses, the server also trusts certificates of ca. If the webhook's configuration has a caBundle, the server
 // trusts only the caBundle.
 //
-// dial makes all other connections, so that servers of a process don't share them. If dial is nil, k8s.io/apiserver
-// makes and shares them. tracer traces the calls. If it is nil, a call only carries on the trace of the client's
-// request.
+// dial makes all other connections, so that servers of a process don't share them. If dial is nil, the servers share
+// connections to webhooks that are configured with a URL. tracer traces the calls. If tracer is nil, a call only
+// carries on the trace of the client's request.
 func NewAuthentication(addresses Addresses, ca []byte, loopback *rest.Config, dial Dial, tracer trace.TracerProvider) webhookutil.AuthenticationInfoResolverWrapper {
 	traced := propagating
 	if tracer != nil {
@@ -74,8 +74,9 @@ func NewAuthentication(addresses Addresses, ca []byte, loopback *rest.Config, di
 // Dial opens a network connection.
 type Dial = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// trusting returns a wrapper of transports. If a transport trusts the system's certificate authorities, the wrapper
-// makes it trust ca as well. A transport with a caBundle stays as it is.
+// trusting returns a wrapper of transports. If a transport has TLS settings without certificate authorities, the
+// wrapper returns a copy that trusts the system's certificate authorities and ca. It returns any other transport
+// unchanged, such as one with a caBundle.
 func trusting(ca []byte) func(http.RoundTripper) http.RoundTripper {
 	return func(rt http.RoundTripper) http.RoundTripper {
 		base, ok := unwrapped(rt).(*http.Transport)
@@ -87,14 +88,14 @@ func trusting(ca []byte) func(http.RoundTripper) http.RoundTripper {
 			roots = x509.NewCertPool() // the system has no certificate authorities
 		}
 		roots.AppendCertsFromPEM(ca)
-		base = base.Clone() // k8s.io/apiserver may share the transport
+		base = base.Clone() // client-go may share the transport between clients
 		base.TLSClientConfig.RootCAs = roots
 		return base
 	}
 }
 
-// propagating adds the trace of the client's request to the calls. k8s.io/apiserver's wrapper would also make a
-// span, which isn't recorded here and takes a twentieth of a call's time.
+// propagating adds the trace of the client's request to the calls. The wrapper of component-base/tracing would also
+// make a span, which isn't recorded here and takes a twentieth of a call's time.
 func propagating(rt http.RoundTripper) http.RoundTripper {
 	return propagatingRoundTripper{rt, tracing.Propagators()}
 }

@@ -91,8 +91,8 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
-// trusting doesn't change a transport without TLS settings, a transport with a caBundle, and a transport of another type
-// than http.Transport.
+// trusting doesn't change a transport without TLS settings, a transport with a caBundle, and a transport of another
+// type than http.Transport.
 func TestTrustingOthers(t *testing.T) {
 	t.Parallel()
 	for _, given := range []http.RoundTripper{

@@ -11,12 +11,11 @@ import (
 // called. Otherwise it returns "".
 func Warning(resolver webhook.ServiceResolver, namespace, name string, port int32) string {
 	_, err := resolver.ResolveEndpoint(namespace, name, port)
-	const later = "the webhook can't be called until there is one, or --webhook-service says where it is"
 	switch {
 	case apierrors.IsNotFound(err):
-		return fmt.Sprintf("there is no service %s/%s: %s", namespace, name, later)
+		return fmt.Sprintf("there is no service %s/%s: create the service, or give an address by --webhook-service", namespace, name)
 	case apierrors.HasStatusCause(err, CauseNoServicePort):
-		return fmt.Sprintf("service %s/%s has no port %d: %s", namespace, name, port, later)
+		return fmt.Sprintf("service %s/%s has no port %d: add the port, or give an address by --webhook-service", namespace, name, port)
 	}
 	return ""
 }

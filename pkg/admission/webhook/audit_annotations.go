@@ -20,7 +20,8 @@ import (
 type annotator struct {
 	attributes             *admission.VersionedAttributes
 	configuration, webhook string
-	// round is 0, or 1 in the second round of mutating plugins. index is the position of the webhook in that round.
+	// round is 0, or 1 in the second round of mutating plugins. index is the position of the webhook in the list of all
+	// webhooks, from 0.
 	round, index int
 }
 

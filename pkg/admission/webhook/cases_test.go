@@ -83,7 +83,7 @@ func TestLibraryValidatingCases(t *testing.T) {
 		run(tc, webhooktesting.NewAuthenticationInfoResolver(new(int32)))
 	}
 	for _, tc := range webhooktesting.NewNonMutatingPanicTestCases(server) {
-		tc.ExpectStatusCode = http.StatusInternalServerError // a case without a code expects this code
+		tc.ExpectStatusCode = http.StatusInternalServerError // k8s.io/apiserver's own test doesn't check the code of these cases
 		run(tc, webhooktesting.NewPanickingAuthenticationInfoResolver("Start panicking!"))
 	}
 }
@@ -137,7 +137,7 @@ func check(t *testing.T, err error, attributes admission.Attributes, want expect
 	}
 }
 
-// start gives a plugin its dependencies. The plugin's calls go to the server of testServer.
+// start gives a plugin its dependencies. Calls of webhooks with a service go to the argument server.
 func start(t *testing.T, plugin wants, server *url.URL, authentication webhookutil.AuthenticationInfoResolver, client kubernetes.Interface, factory informers.SharedInformerFactory) {
 	t.Helper()
 	plugin.SetAuthenticationInfoResolverWrapper(webhooktesting.Wrapper(authentication))

@@ -132,8 +132,8 @@ func dryRunVerdict(hook webhook.WebhookAccessor, path string) trace.Verdict {
 }
 
 // end records why the remaining webhooks aren't called, if an error ends the request. The last webhook that was
-// considered refused the request, or the request timed out. The remaining webhooks are those that weren't considered, and
-// those that match and weren't called.
+// considered refused the request, or the request timed out. The remaining webhooks are those that weren't considered,
+// and those that match and weren't called.
 func (c *consideration) end(err error) {
 	if c == nil || err == nil || c.judged == 0 {
 		return

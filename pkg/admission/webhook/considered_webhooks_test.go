@@ -27,8 +27,8 @@ func matchingWebhook(name string) admissionregistrationv1.MutatingWebhook {
 	}
 }
 
-// Validating webhooks are called after all of them have been compared with the request. If the request ends before, the
-// record says why the webhooks that match aren't called.
+// Validating webhooks are called after all of them have been compared with the request. If the request ends before the
+// calls, the record says why the webhooks that match aren't called.
 func TestMatchedAndNotCalled(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

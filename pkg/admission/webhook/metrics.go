@@ -13,7 +13,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// record adds the result of a call to the metrics and to the log.
+// record adds the result of a call to the metrics. If the call didn't allow the request, record also logs the result.
 func (o outcome) record(ctx context.Context, s step, hook webhook.WebhookAccessor, attributes admission.Attributes, took time.Duration) {
 	rejected := o.err != nil && !o.ignored
 	metrics := admissionmetrics.Metrics
@@ -34,7 +34,7 @@ func (o outcome) record(ctx context.Context, s step, hook webhook.WebhookAccesso
 	case o.kind == admissionmetrics.WebhookRejectionNoError:
 		logger.Info("a webhook has refused a request", "err", o.err)
 	default:
-		logger.Error(o.err, "a request is refused since the call of a webhook failed")
+		logger.Error(o.err, "a request is refused because of a webhook")
 	}
 	metrics.ObserveWebhookRejection(ctx, hook.GetName(), s.label, string(attributes.GetOperation()), o.kind, o.code)
 }
@@ -56,7 +56,8 @@ func described(ctx context.Context, attributes admission.Attributes) []any {
 	return values
 }
 
-// verb returns the verb of the API request. For the operation UPDATE or CREATE, the verb may be patch.
+// verb returns the verb of the API request. For the operation UPDATE or CREATE, the verb may be patch. If the context
+// has no RequestInfo, verb returns the operation in lower case.
 func verb(ctx context.Context, attributes admission.Attributes) string {
 	if info, ok := request.RequestInfoFrom(ctx); ok {
 		return info.Verb
@@ -64,7 +65,8 @@ func verb(ctx context.Context, attributes admission.Attributes) string {
 	return strings.ToLower(string(attributes.GetOperation()))
 }
 
-// name returns the object's name. If the name isn't generated yet, name returns the generateName with a star at its end.
+// name returns the object's name. If the name isn't generated yet, name returns the generateName with a star at its
+// end.
 func name(attributes admission.Attributes) string {
 	if name := attributes.GetName(); name != "" {
 		return name

@@ -51,7 +51,7 @@ func outcomeOf(hook webhook.WebhookAccessor, err error) outcome {
 	return outcome{err: err, kind: admissionmetrics.WebhookRejectionAPIServerInternalError}
 }
 
-// denied is true if the webhook refuses the request by its response.
+// denied reports whether the webhook refuses the request by its response.
 func (o outcome) denied() bool {
 	return o.err != nil && o.kind == admissionmetrics.WebhookRejectionNoError
 }

@@ -6,9 +6,9 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 )
 
-// TestApplyComparesNumbersByTheirTexts checks that the operation "test" compares numbers as kube-apiserver does: by their
-// texts, at any depth. RFC 6902, section 4.6, compares their values. A webhook that relies on the RFC must fail here as
-// it fails with kube-apiserver.
+// TestApplyComparesNumbersByTheirTexts checks that the operation "test" compares numbers as kube-apiserver does: by
+// their texts, at any depth. RFC 6902, section 4.6, compares their values. A webhook that relies on the RFC must fail
+// here as it fails with kube-apiserver.
 func TestApplyComparesNumbersByTheirTexts(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -25,7 +25,7 @@ type callRecord struct {
 	times callTimes
 }
 
-// dryRun records that the webhook isn't called, because the request is a dry run and the webhook has side effects.
+// dryRun records that the webhook isn't called, because the request is a dry run and the webhook may have side effects.
 func (r *callRecord) dryRun(hook webhook.WebhookAccessor, err error) {
 	if r == nil {
 		return
@@ -72,8 +72,8 @@ func (r *callRecord) intercepted(fault trace.Fault) {
 	}
 }
 
-// sends records the review. It is called before the service of the webhook is looked up, so the trace has the review even
-// if no service is found and nothing is sent.
+// sends records the review. It is called before the service of the webhook is looked up, so the trace has the review
+// even if no service is found and nothing is sent.
 func (r *callRecord) sends(review *review) {
 	if r == nil {
 		return
@@ -123,7 +123,7 @@ func (r *callRecord) object(o *versionedObject) json.RawMessage {
 	}
 	encoded, err := o.reviews.encodeObject(o.versioned.VersionedObject.Object())
 	if err != nil {
-		return nil // such an object can't be patched, so this doesn't happen
+		return nil // the error is impossible: each API object can be encoded as JSON
 	}
 	return encoded
 }

@@ -18,7 +18,7 @@ type reinvocation struct {
 	chain admission.ReinvocationContext
 	// round is 0 in the first round of mutating plugins, and 1 in the second.
 	round int
-	// invoked are the webhooks with the policy IfNeeded whose calls no change of the object has followed. The next
+	// invoked are the webhooks with the policy IfNeeded that were called since the last change of the object. The next
 	// change by another webhook or plugin moves them to due.
 	invoked sets.Set[string]
 	// due are the webhooks to call in round 1, if they match the request again.

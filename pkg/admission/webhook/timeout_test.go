@@ -71,8 +71,8 @@ func TestWaits(t *testing.T) {
 		mutated, validated time.Duration
 	}{
 		{"shortest", "the smallest timeout is a second", seconds(1), fail, time.Minute, waits(1), waits(1), time.Second, time.Second},
-		{"default of v1", "10 s are stored", seconds(10), fail, time.Minute, waits(10), waits(10), 10 * time.Second, 10 * time.Second},
-		{"default of v1beta1", "30 s are stored", seconds(30), fail, time.Minute, waits(30), waits(30), 30 * time.Second, 30 * time.Second},
+		{"default of v1", "the API stores the default of 10 s", seconds(10), fail, time.Minute, waits(10), waits(10), 10 * time.Second, 10 * time.Second},
+		{"default of v1beta1", "the API stores the default of 30 s", seconds(30), fail, time.Minute, waits(30), waits(30), 30 * time.Second, 30 * time.Second},
 		{"no timeout", "the request's own time is left", []*int32{nil}, fail, 34 * time.Second, waits(34), waits(34), 34 * time.Second, 34 * time.Second},
 		{"short request", "no webhook has more time than the request", seconds(30), fail, 3 * time.Second, waits(3), waits(3), 3 * time.Second, 3 * time.Second},
 		{"several that fail", "the first failure ends the mutating phase, and the validating phase waits for all webhooks", seconds(2, 5), fail, time.Minute,

@@ -220,7 +220,7 @@ var renamed = trial.Review(func(c *trial.Call) any {
 
 func lastPart(apiVersion string) string { return apiVersion[strings.LastIndex(apiVersion, "/")+1:] }
 
-// unless returns a reply with the code 503 as long as the webhook is down.
+// unless returns a reply that answers with the code 503 while down is true, and as the argument reply does otherwise.
 func unless(down *atomic.Bool, reply trial.Reply) trial.Reply {
 	return func(w http.ResponseWriter, r *http.Request, c *trial.Call) {
 		if down.Load() {

@@ -247,7 +247,7 @@ func mutatingPolicyTests() []trial.Test {
 	return tests
 }
 
-// accessRules are reviews that are never stored.
+// accessRules is the resource of SelfSubjectRulesReviews, which servers never store.
 var accessRules = trial.Resource{Group: "authorization.k8s.io", Version: "v1", Name: "selfsubjectrulesreviews", Kind: "SelfSubjectRulesReview"}
 
 // exemptions has the cases about resources that policies never apply to. If mutates is true, the cases use mutating

@@ -67,7 +67,7 @@ func Permissions() []trial.Permission {
 	}
 }
 
-// PermissionsOf returns the permissions that the cases need.
+// PermissionsOf returns Permissions without those that only other cases need.
 func PermissionsOf(cases []conformance.Case) []trial.Permission {
 	return slices.DeleteFunc(Permissions(), func(p trial.Permission) bool {
 		needed := conformance.Selection{Only: p.Cases}

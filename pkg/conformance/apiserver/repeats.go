@@ -40,8 +40,8 @@ func unmeddled(h *trial.Hook) {
 	trial.When("unmeddled", "!has(request.options.fieldManager) || request.options.fieldManager != '"+meddler+"'")(h)
 }
 
-// meddles returns a reply that allows each request. During the first call, it adds a label to the object, by a request
-// with the field manager meddler.
+// meddles returns a reply. During the first call, it adds a label to the object, by a request with the field manager
+// meddler. The reply allows the reviewed requests, unless the server refuses the label.
 func meddles(t *trial.T) trial.Reply {
 	var once atomic.Bool
 	path := t.Path(trial.ConfigMaps, "thing")

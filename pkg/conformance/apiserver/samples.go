@@ -132,9 +132,9 @@ func smallest(t *trial.T, r trial.Resource) (trial.Object, bool) {
 	return nil, false
 }
 
-// required returns a value for a schema: the default, the first value of an enumeration, or the smallest value of the
-// type within its limits. An object has only the required fields. The depth is the number of references, fields and
-// lists that led to the schema.
+// required returns a value for a schema: the default, the first value of an enumeration, or a small value that respects
+// minimum, minLength and minItems. An object has only the required fields. The depth is the number of references,
+// fields and lists that led to the schema.
 func required(schemas trial.Object, schema trial.Object, depth int) any {
 	if all := schema.Objects("allOf"); len(all) > 0 && schema["type"] == nil {
 		schema = all[0]

@@ -65,8 +65,8 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// check adds the identifiers of a sentence's cases to named. It reports a glob that matches no case, and a sentence
-// that has neither cases nor a reason, or both.
+// check adds the identifiers of a sentence's cases to named. It reports a glob that matches no case. It also reports a
+// sentence with both cases and a reason, or with neither of them.
 func (s *sentence) check(t *testing.T, section string, cases []trial.Test, named map[string]bool) {
 	t.Helper()
 	if (len(s.Cases) == 0) == (s.None == "") || s.Says == "" {

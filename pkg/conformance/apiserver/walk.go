@@ -114,7 +114,7 @@ type step struct {
 	want expected
 }
 
-// take makes the requests of the steps whose verb the resource supports.
+// take makes the requests of the steps whose verb the resource supports, and checks their reviews.
 func (w *walk) take(steps []step) {
 	for _, s := range steps {
 		if w.can(s.verb) {

@@ -166,7 +166,8 @@ func ignoreEnd(ctx context.Context, err error) error {
 	return err
 }
 
-// open opens the link. The API server may need a moment to find the endpoints of the service.
+// open opens the link. It repeats failed attempts until ctx ends, because the API server may need a moment to find the
+// endpoints of the service.
 func (w *Webhooks) open(ctx context.Context, token string) error {
 	endpoint, err := w.endpoint(token)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// ValidateFile returns an error if WriteFile can't make the file, because the folder of the file doesn't exist, or
-// because the file is a folder. A run takes minutes, so call ValidateFile before the run.
+// ValidateFile returns an error if the folder of the file doesn't exist, or if the file is itself a folder. WriteFile
+// would fail for such a file. A run takes minutes, so call ValidateFile before the run.
 func ValidateFile(file string) error {
 	folder, err := os.Stat(filepath.Dir(file))
 	if err != nil || !folder.IsDir() {

@@ -33,7 +33,8 @@ type junitMessage struct {
 	Text    string `xml:",chardata"`
 }
 
-// writeJUnit writes only those elements of JUnit's format that all continuous integration systems support.
+// writeJUnit writes only the basic elements of JUnit's format, because continuous integration systems differ in the
+// others.
 func writeJUnit(to io.Writer, run *Run) error {
 	suite := junitSuite{
 		Name: run.Suite, Tests: len(run.Results), Failures: run.Results.Count(conformance.Failed),

@@ -35,7 +35,7 @@ const (
 	short    = 8 * time.Hour
 
 	// over is the longest time for which an issued, denied or failed request is kept. waiting is the time for which a
-	// request is kept that has no condition yet, or that is approved and has no certificate yet.
+	// pending request is kept: a request without a condition, or an approved request without a certificate.
 	over    = time.Hour
 	waiting = 24 * time.Hour
 )

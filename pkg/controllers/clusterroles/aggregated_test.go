@@ -37,7 +37,7 @@ func TestAggregated(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, reason string
-		roles        []*rbacv1.ClusterRole // the first role is aggregated
+		roles        []*rbacv1.ClusterRole // the test computes the rules of the first role
 		want         []string
 	}{
 		{"none", "rules of roles that are no longer selected are removed", []*rbacv1.ClusterRole{role("all", "", "all", "old")}, nil},

@@ -162,7 +162,7 @@ func (c *controller) writeStatus(ctx context.Context, budget *policyv1.PodDisrup
 	healthy := countHealthy(pods, disrupted)
 	allowed := max(0, healthy-expected.healthy)
 	if expected.pods <= 0 {
-		allowed = 0 // no pod is expected, because the budget may be older than its pods
+		allowed = 0 // a budget may be older than its pods, so without expected pods it allows no eviction
 	}
 	changed := budget.DeepCopy()
 	changed.Status = policyv1.PodDisruptionBudgetStatus{
@@ -203,8 +203,8 @@ func (c *controller) podsOf(budget *policyv1.PodDisruptionBudget) ([]*corev1.Pod
 }
 
 // disrupted returns the evicted pods of a budget whose deletion hasn't begun. Such a pod counts as gone until
-// deletionTimeout has passed since its eviction. The second result is the time until the first of these pods no longer
-// counts as gone, or 0 if there is no such pod.
+// deletionTimeout has passed since its eviction. The second result is the time until deletionTimeout has passed for the
+// first of these pods, or 0 if there is no such pod.
 func (c *controller) disrupted(budget *policyv1.PodDisruptionBudget, pods []*corev1.Pod, now time.Time) (map[string]metav1.Time, time.Duration) {
 	var again time.Duration
 	disrupted := map[string]metav1.Time{}

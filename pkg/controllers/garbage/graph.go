@@ -230,7 +230,7 @@ func (g *graph) Listed(all sets.Set[types.UID]) {
 	}
 }
 
-// delete removes an object from the graph. The graph then checks the object's dependents, and the owners that wait
+// delete removes an object from the graph. The collector then checks the object's dependents, and the owners that wait
 // for the object's deletion.
 func (g *graph) delete(n *node, last identity) {
 	delete(g.nodes, n.UID)

@@ -148,8 +148,8 @@ func (r *requests) removeOwners(ctx context.Context, id identity, owners []types
 	})
 }
 
-// unblockOwners sets blockOwnerDeletion to false in each reference of an object in which it is true. The object then
-// no longer blocks the deletion of its owners.
+// unblockOwners sets blockOwnerDeletion to false in each reference of an object that blocks an owner, or in all
+// references of a custom resource. The object then no longer blocks the deletion of its owners.
 func (r *requests) unblockOwners(ctx context.Context, n node) error {
 	var strategic strategicPatch
 	for _, o := range n.owners {

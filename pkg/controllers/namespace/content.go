@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// finalizerEstimate is the number of seconds after which the controller checks objects with finalizers again.
+	// finalizerEstimate is the estimated time, in seconds, until objects with finalizers are gone. The controller checks
+	// them again after about half of this time.
 	finalizerEstimate = 15
 
 	// parallel is the number of resources of a namespace that are deleted at the same time. If the etcd has a data

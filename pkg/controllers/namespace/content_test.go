@@ -151,7 +151,7 @@ func TestDelete(t *testing.T) {
 }
 
 // If the pods' deletion fails before the remaining pods are listed, the conditions have the error of the request, and
-// what remains of other resources.
+// the remaining objects of other resources.
 func TestConditionsOfRefusedPods(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "pods", "secrets")

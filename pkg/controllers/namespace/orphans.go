@@ -96,7 +96,7 @@ func (o *orphans) remove(ctx context.Context, namespace string) error {
 // of the list.
 func (o *orphans) removeAll(ctx context.Context, r served.Resource, namespace string) error {
 	if o.Count == nil {
-		return nil // without a cheap count, the looks would cost a request for each resource
+		return nil // without Count, each call of look would cost a request for each resource
 	}
 	if n, known := o.Count(ctx, r, namespace); !known || n == 0 {
 		return nil

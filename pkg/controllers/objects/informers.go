@@ -124,7 +124,7 @@ func (i *Informers) start(r served.Resource) cache.DoneChecker {
 		return started.informer.HasSyncedChecker()
 	}
 	informer := metadatainformer.NewFilteredMetadataInformer(i.Client, r.GroupVersionResource, metav1.NamespaceAll, 0, nil, nil).Informer()
-	// SetTransform and AddEventHandler fail only after an informer has started. This informer hasn't started.
+	// SetTransform and AddEventHandler fail only if an informer has started or stopped. This informer hasn't started.
 	_ = informer.SetTransform(strip)
 	_, _ = informer.AddEventHandler(i.handlerOf(r))
 	life, end := context.WithCancel(i.Runner.Life())
@@ -133,7 +133,7 @@ func (i *Informers) start(r served.Resource) cache.DoneChecker {
 	return informer.HasSyncedChecker()
 }
 
-// strip drops the fields of an object's metadata that Object doesn't have.
+// strip drops the large fields of an object's metadata that Object doesn't have.
 func strip(obj any) (any, error) {
 	if o, ok := obj.(*metav1.PartialObjectMetadata); ok {
 		o.ManagedFields, o.Labels, o.Annotations = nil, nil, nil

@@ -88,8 +88,8 @@ func (c *collector) changed(o metav1.Object) {
 	}
 }
 
-// podDeleted forgets since when a node is missing, if it was the node's last pod. Otherwise a later pod on the node
-// would be deleted without the quarantine.
+// podDeleted forgets since when a node is missing, if the pod was the last one on that node. Otherwise a later pod on
+// the node would be deleted without the quarantine.
 func (c *collector) podDeleted(o metav1.Object) {
 	pod, ok := o.(*corev1.Pod)
 	if !ok {
@@ -111,7 +111,7 @@ func (c *collector) nodeChanged(node string) {
 	c.queuePods(node)
 }
 
-// missingFor returns the time since the controller found that a node with pods doesn't exist.
+// missingFor returns the time since its first call for a missing node.
 func (c *collector) missingFor(node string) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -224,7 +224,8 @@ func (c *collector) sooner(pod *corev1.Pod, after time.Duration) time.Duration {
 	return min(after, max(time.Until(pod.DeletionTimestamp.Time), time.Millisecond))
 }
 
-// hasKubelet reports whether a kubelet runs on a node. If a kubelet runs, the Lease of the node is valid.
+// hasKubelet reports whether a kubelet runs on a node. A kubelet counts as running while the Lease of the node is
+// valid.
 func (c *collector) hasKubelet(ctx context.Context, node string) (bool, error) {
 	named := fields.OneTermEqualSelector(metav1.ObjectNameField, node).String()
 	leases, err := c.Leases.Leases(corev1.NamespaceNodeLease).List(ctx, metav1.ListOptions{FieldSelector: named})

@@ -45,7 +45,7 @@ func (e *Engine) options(d engine.Description) (*server.Options, error) {
 	); err != nil {
 		return nil, err
 	}
-	if len(e.Changes) == 0 { // the name of the objects doesn't stand for changes by Go code
+	if len(e.Changes) == 0 { // d.Kept stands for the options in the description, and not for changes by Go code
 		o.Kept = d.Kept
 	}
 	for _, change := range e.Changes {

@@ -137,7 +137,7 @@ func Webhook(t *testing.T, handler http.Handler, opts ...Option) {
 	}
 }
 
-// judge runs a case as a subtest.
+// judge runs a case in its subtest.
 func judge(t *testing.T, c *webhook.Case, suite *webhook.Suite) {
 	t.Helper()
 	findings, err := c.Run(context.Background(), suite)

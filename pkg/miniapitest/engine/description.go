@@ -39,9 +39,9 @@ type Description struct {
 	Definitions []*Content `json:"-"`
 	// DefinitionManager is the field manager of the definitions.
 	DefinitionManager string `json:",omitempty"`
-	// Kept is a name for the objects that the fixture applies to the server, together with all options that affect the
-	// stored objects. It is "" if no objects can be kept. If an earlier server has kept objects under the same name
-	// (Server.Keep), the new server has copies of these objects from its start. Info.Kept lists the objects.
+	// Kept is a name that stands for the objects that the fixture applies to the server, and for all options that
+	// affect the stored objects. It is "" if no objects can be kept. If an earlier server has kept objects under the
+	// same name (Server.Keep), the new server has copies of these objects from its start. Info.Kept lists the objects.
 	Kept string `json:",omitempty"`
 	// Leftover is a folder of the fixture. If the test process ends without stopping the server, an engine in another
 	// process removes the folder.

@@ -117,7 +117,7 @@ func (a *application) waits(ctx context.Context, object Object, later []Object) 
 		if !IsDefinition(definition.GroupVersionKind()) || !Defines(definition, gvk.GroupKind()) {
 			continue
 		}
-		if a.isThere(definition) { // it serves the kind already, but its place in the order is later
+		if a.isThere(definition) { // the server has the definition, but the object's place in the order is after it
 			return true, nil
 		}
 		defined = true
@@ -234,8 +234,9 @@ func at(request *rest.Request, resource schema.GroupVersionResource) *rest.Reque
 	return in(request, resource.GroupVersion()).Resource(resource.Resource)
 }
 
-// checkEstablished returns an error if the resources of a definition aren't served. It needn't wait, because a server
-// of miniapi answers the write of a definition only after its controllers have accepted or refused the definition.
+// checkEstablished returns an error if the resources of a definition aren't served and its condition Established isn't
+// true. It needn't wait, because a server of miniapi answers the write of a definition only after its controllers have
+// accepted or refused the definition.
 func (a *application) checkEstablished(ctx context.Context, definition Object) error {
 	if a.isServed(ctx, definition) {
 		return nil

@@ -27,8 +27,8 @@ type Object struct {
 	*unstructured.Unstructured
 	// Source says in errors where the object comes from, for example a file and the number of the document.
 	Source string
-	// Content is the object in JSON. It is set if the reader's Documents have the object; then the object is shared and
-	// must not be changed.
+	// Content is the object in JSON. It is set if the reader has Documents and all objects of the file are custom
+	// resource definitions. The object may be shared then, and must not be changed.
 	Content *engine.Content
 }
 

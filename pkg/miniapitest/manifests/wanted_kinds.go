@@ -38,7 +38,7 @@ func (w WantedKinds) Has(gvk schema.GroupVersionKind) bool {
 }
 
 // Nearly tells whether an object has the group or the kind of a wanted kind. If the object has only one of them, the
-// other is probably misspelled, so the object must not be skipped.
+// other is probably misspelled, so the object must not be skipped. Nearly returns false for the kinds in Others.
 func (w WantedKinds) Nearly(gvk schema.GroupVersionKind) bool {
 	return slices.Contains(w.Kinds, gvk.Kind) || gvk.Group == w.Group && !slices.Contains(w.Others, gvk.Kind)
 }

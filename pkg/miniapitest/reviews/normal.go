@@ -26,7 +26,7 @@ const (
 	normalSuffix = "xxxxx"
 )
 
-// Normalise returns the exchange as it is kept in a file. Two recordings of the same requests are the same:
+// Normalise returns the exchange as it is written to a file. Two recordings of the same requests have equal files:
 //   - UUIDs, resource versions, cluster IPs with their IPAddresses, and node ports are numbered in the order in which
 //     they appear;
 //   - the times of creation and deletion in metadata, and times in status and conditions, are replaced by a fixed time;
@@ -81,7 +81,7 @@ func withoutNulls(value any) any {
 	case map[string]any:
 		for key, field := range v {
 			if key == "patch" {
-				continue // in these fields, null is a value
+				continue // in the operations of a patch, null is a value
 			}
 			if field == nil {
 				delete(v, key)

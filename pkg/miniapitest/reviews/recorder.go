@@ -9,8 +9,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/tree"
 )
 
-// Recorder returns a handler that calls next, and writes each AdmissionReview with its response. If writing fails, it
-// calls failed, which must not be nil: otherwise reviews could be lost unnoticed.
+// Recorder returns a handler that calls next, and writes each AdmissionReview with its response. If writing fails, the
+// handler calls failed, which must not be nil.
 func Recorder(w *Writer, next http.Handler, failed func(error)) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(req.Body)

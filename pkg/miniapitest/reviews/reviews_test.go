@@ -286,7 +286,7 @@ func TestConcurrentRecordings(t *testing.T) {
 func unwritable(t *testing.T) string {
 	t.Helper()
 	if os.Geteuid() == 0 {
-		return "/proc/self" // root needs no permissions, and this isn't a folder of files
+		return "/proc/self" // permissions don't bind root, and no user can make files in this folder
 	}
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o500); err != nil {
@@ -339,7 +339,7 @@ func TestFailedWritesKeepOlderFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(files[0].Path+".part", 0o700); err != nil { // in the way of the new content
+	if err := os.Mkdir(files[0].Path+".part", 0o700); err != nil { // replaceFile can't write its temporary file
 		t.Fatal(err)
 	}
 	writer, err := NewWriter(dir)

@@ -1,5 +1,5 @@
-// Package trace has the record of requests in admission as Go values, for tests. (*miniapitest.Server).Admission
-// returns them. docs/trace.md explains the fields and lists the reasons.
+// Package trace has the record of requests in admission as Go values, for tests. The methods of miniapitest.Admission
+// return the values. docs/trace.md explains the fields and lists the reasons.
 //
 // The package only decodes. The server makes the records, by package pkg/trace. Don't use this package to record.
 package trace
@@ -21,8 +21,9 @@ type Request struct {
 	User     User      `json:"user"`
 	// UserAgent is the client's User-Agent.
 	UserAgent string `json:"userAgent"`
-	// Verb is the verb of the API request, such as create or deletecollection. A connection has the verb of its HTTP
-	// method, such as get for pods/exec. A request that only reads is recorded only if a fault was injected into it.
+	// Verb is the verb of the API request, such as create or deletecollection. A request with the operation CONNECT has
+	// the verb of its HTTP method, such as get for pods/exec. A request that only reads is recorded only if a fault was
+	// injected into it.
 	Verb string `json:"verb"`
 	Resource
 	// Path is the path of a request that isn't for a resource.
@@ -201,11 +202,12 @@ type Verdict struct {
 	Reason string `json:"reason"`
 	// Field is the field that decides, such as webhooks[0].rules[1].operations.
 	Field string `json:"field"`
-	// Want is the value of the field. Got is the value of the request that was compared with it.
+	// Want is the value of the field, or the failurePolicy or the validationActions if something failed. Got is the
+	// value of the request that was compared with Want, or another value that explains the reason.
 	Want string `json:"want"`
 	Got  string `json:"got"`
-	// By names the part of the server that is the cause, such as a plugin, another webhook or a fault. By is "" if no
-	// part is the cause.
+	// By names the cause if it is outside of the webhook or policy, such as a plugin, another webhook or a fault. For
+	// the reason ValidationReported, it is the validationActions of the binding.
 	By     string   `json:"by"`
 	Detail string   `json:"detail"`
 	Also   []string `json:"also"`
@@ -285,7 +287,7 @@ type Binding struct {
 	Verdict Verdict `json:"verdict"`
 	// Actions are the validationActions of the binding: Deny, Warn, Audit. The binding of a mutating policy has none.
 	Actions []string `json:"actions"`
-	// Evaluations has an evaluation for each parameter object, or one evaluation if the policy has no parameters.
+	// Evaluations has an evaluation for each parameter object, or one evaluation without parameters.
 	Evaluations []*Evaluation `json:"evaluations"`
 }
 
@@ -293,10 +295,11 @@ type Binding struct {
 type Evaluation struct {
 	// Param is the parameter object; nil without parameters.
 	Param *Param `json:"param"`
-	// Verdict says whether the match conditions led to an evaluation.
+	// Verdict has the reason Matched, or says why the match conditions or the second round left the policy out.
 	Verdict Verdict `json:"verdict"`
 	// Outcome is "allowed", "denied", "reported" if the binding only warns or audits, "failed", or "failed open" if the
-	// failurePolicy lets the request pass. It is "" if the match conditions left the request out.
+	// failurePolicy lets the request pass. It is "" if a match condition is false, or if the
+	// second round didn't evaluate the policy again.
 	Outcome string `json:"outcome"`
 	// Error is the error of a mutation that failed, or of a validating policy that failed before its validations.
 	Error       string        `json:"error"`
@@ -340,13 +343,13 @@ type Answer struct {
 	// or evaluate the policy.
 	Called  bool    `json:"called"`
 	Verdict Verdict `json:"verdict"`
-	// Again is the reason why the webhook wasn't called in the second round. It is nil if the webhook was called, or if
-	// there was no second round.
+	// Again is the reason why the second round didn't call the webhook or evaluate the policy. It is nil if the second
+	// round did so, or if there was no second round.
 	Again *Verdict `json:"again"`
 	// Sentence is the answer as a sentence.
 	Sentence string `json:"sentence"`
-	// Request is the id of the request. Evaluated is true if no request for the object is recorded. The answer is then
-	// for a request that would create the object as it is stored.
+	// Request is the id of the recorded request, or 0. Evaluated is true if no request for the object is recorded, and
+	// the answer is for a request that would create the object as it is stored.
 	Request   int64 `json:"request"`
 	Evaluated bool  `json:"evaluated"`
 }

@@ -1,4 +1,5 @@
-// Package admissionregistration has the kinds of API group admissionregistration.k8s.io, which configures the admission chain: webhooks and policies.
+// Package admissionregistration has the kinds of API group admissionregistration.k8s.io, which configures the admission
+// chain: webhooks and policies.
 package admissionregistration
 
 import (

@@ -87,7 +87,8 @@ func mutatingPolicy(o *admissionregistrationv1.MutatingAdmissionPolicy, stored s
 	return f.Errs
 }
 
-// policyMutation checks that a mutation sets the field that its patchType names, and no other.
+// policyMutation checks that a mutation sets the field that its patchType names, and no other. It also compiles the
+// expression in the field.
 func policyMutation(compiler plugincel.Compiler, m *admissionregistrationv1.Mutation,
 	uses plugincel.OptionalVariableDeclarations, stored storedPolicy, path *field.Path) field.ErrorList {
 	var f validation.Findings

@@ -127,8 +127,9 @@ func authorizeRead(ctx context.Context, deps registry.Dependencies, attributes a
 	return nil
 }
 
-// paramResource returns the resource of a paramKind. If no resource of the server has the kind yet, the result is
-// "*", which stands for every resource of the group version.
+// paramResource returns the resource of a paramKind. If no resource of the server has the kind yet, the result has the
+// resource "*", which stands for every resource of the group version. If the apiVersion of the paramKind is invalid,
+// the result stands for all resources.
 func paramResource(deps registry.Dependencies, kind *admissionregistrationv1.ParamKind) schema.GroupVersionResource {
 	gv, err := schema.ParseGroupVersion(kind.APIVersion)
 	if err != nil {

@@ -141,7 +141,7 @@ func (u *unmetRule) warn(l *warnings.List, path *field.Path) {
 		l.At(path.Child("apiGroups").Index(i), "nothing serves group %q: the webhook isn't called for it", u.APIGroups[i])
 	}
 	if len(u.groups) == len(u.APIGroups) {
-		return // if the group isn't served, a warning about its resources would say nothing new
+		return // no group of the rule is served, so a warning about the resources would say nothing new
 	}
 	for _, i := range u.resources {
 		l.At(path.Child("resources").Index(i), "nothing serves %q in %s: the webhook isn't called for it", u.Resources[i], u.groupVersions())

@@ -189,8 +189,8 @@ func wildcardAlone[T ~string](path *field.Path, values []T, what string) field.E
 	return f.Errs
 }
 
-// ruleResources checks the resources of a rule. Valid forms are x, x/y, x/*, */y, * and */*. A wildcard must not
-// include a later item.
+// ruleResources checks the resources of a rule. Valid forms are x, x/y, x/*, */y, * and */*. A wildcard must not match
+// a later item.
 func ruleResources(resources []string, path *field.Path) field.ErrorList {
 	var f validation.Findings
 	f.AddIf(len(resources) == 0, field.Required(path, ""))

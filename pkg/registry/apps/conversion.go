@@ -48,7 +48,7 @@ func conversions() []conversion.Function {
 		})
 }
 
-// annotate sets an annotation to a number, or removes it.
+// annotate sets an annotation to a number. If the number is nil, it removes the annotation.
 func annotate(annotations *map[string]string, name string, number *int64) {
 	if number == nil {
 		delete(*annotations, name)

@@ -93,7 +93,7 @@ func defaultDeploymentV1beta1(d *appsv1beta1.Deployment) {
 }
 
 // defaultDeploymentExtensionsV1beta1 sets the defaults of an extensions/v1beta1 Deployment. In this version, a
-// Deployment keeps every revision by default, has no progress deadline, and changes one pod at a time.
+// Deployment keeps every revision and has no progress deadline by default, and maxSurge and maxUnavailable are 1.
 func defaultDeploymentExtensionsV1beta1(d *extensionsv1beta1.Deployment) {
 	selectorOf(d.Spec.Template.Labels, &d.Spec.Selector, &d.Labels)
 	defaults.Pointer(&d.Spec.Replicas, 1)

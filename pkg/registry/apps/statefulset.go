@@ -104,7 +104,8 @@ func defaultStatefulSetV1beta1(s *appsv1beta1.StatefulSet) {
 	claimTemplates(s.Spec.VolumeClaimTemplates)
 }
 
-// validateStatefulSet checks a new StatefulSet. Its name must be a valid prefix of the names of its pods.
+// validateStatefulSet checks a new StatefulSet. Its name must be a DNS label, because the host names of its pods begin
+// with the name.
 func validateStatefulSet(o *appsv1.StatefulSet) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSLabel)
 	f.Merge(statefulSetSpec(validation.SpecPath, &o.Spec, true))

@@ -18,9 +18,9 @@ const (
 	progressDeadlineSeconds int32 = 600
 )
 
-// selectorOf sets a missing selector of a workload to the labels of the pod template. Only versions before apps/v1beta2
-// have this default. If the workload has no labels, selectorOf also sets its labels, object, to the labels of the pod
-// template.
+// selectorOf sets a missing selector of a workload, and missing labels of the workload, to the labels of its pod
+// template. The argument "template" has the labels of the pod template, and "object" has the labels of the workload.
+// Only versions before apps/v1beta2 have these defaults.
 func selectorOf(template map[string]string, selector **metav1.LabelSelector, object *map[string]string) {
 	if template != nil {
 		defaults.Pointer(selector, metav1.LabelSelector{MatchLabels: template})

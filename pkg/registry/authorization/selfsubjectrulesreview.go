@@ -19,7 +19,7 @@ var selfSubjectRulesReviewKind = registry.Kind{
 	Answer:   reviewSelfRules,
 }
 
-// Rules is the part of the server that lists the RBAC rules of a user.
+// Rules is the part of the server that lists the permissions of a user.
 type Rules struct{ authorizer.RuleResolver }
 
 // reviewSelfRules answers a SelfSubjectRulesReview. The answer lists the permissions of the caller in a namespace.

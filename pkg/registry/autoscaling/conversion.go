@@ -117,7 +117,8 @@ func mapped[In, Out any](in []In, convert func(In) Out) []Out {
 	return out
 }
 
-// The annotation with the behavior has the field names of kube-apiserver's internal type. So have these types.
+// These types have the field names of kube-apiserver's internal types. The annotation with the behavior has the same
+// names.
 type (
 	goBehavior struct {
 		ScaleUp, ScaleDown *goScalingRules

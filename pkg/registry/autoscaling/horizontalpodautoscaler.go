@@ -350,7 +350,7 @@ var horizontalPodAutoscalerColumns = printers.Of(
 		}
 	})
 
-// metrics shows the current value and the target of the first metrics. The status has the metrics in the same order
+// metrics shows the current value and the target of the first two metrics. The status has the metrics in the same order
 // as the spec.
 func metrics(h *autoscalingv2.HorizontalPodAutoscaler) string {
 	if len(h.Spec.Metrics) == 0 {

@@ -184,8 +184,8 @@ func cronJobWarnings(_ context.Context, c, old *batchv1.CronJob) []string {
 	if old == nil || warnings.Changed(c, old) {
 		jobSpecWarnings(&l, warnings.SpecPath.Child("jobTemplate", "spec"), &c.Spec.JobTemplate.Spec)
 	}
-	// A new CronJob with a time zone in its schedule is invalid, so only updates get the warning. The path is the
-	// same as in kube-apiserver.
+	// A new CronJob with a time zone in its schedule is invalid, so only updates get the warning. As in kube-apiserver,
+	// the path in the warning is spec.spec.schedule.
 	if old != nil && strings.Contains(c.Spec.Schedule, "TZ") {
 		l.Add("cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, " +
 			"see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details")

@@ -32,7 +32,7 @@ func TestCronJob(t *testing.T) {
 			want: []string{`spec.schedule: Invalid value: "* * *": expected exactly 5 fields, found 3: [* * *]`}},
 		{name: "minute", reason: "an hour has 60 minutes", schedule: "60 * * * *",
 			want: []string{`spec.schedule: Invalid value: "60 * * * *": end of range (60) above maximum (59): 60`}},
-		{name: "word", reason: "the month has no such day", schedule: "0 0 * * someday",
+		{name: "word", reason: "the week has no such day", schedule: "0 0 * * someday",
 			want: []string{`spec.schedule: Invalid value: "0 0 * * someday": failed to parse int from someday: strconv.Atoi: parsing "someday": invalid syntax`}},
 		{name: "zone inside", reason: "a time zone has its own field", schedule: "TZ=UTC 0 0 * * *", want: []string{zoned}},
 		{name: "zone", reason: "the time zone has to exist", schedule: "0 0 * * *", zone: ptr.To("Mars/Olympus"),
@@ -50,9 +50,9 @@ func TestCronJob(t *testing.T) {
 	long.Name = "a234567890123456789012345678901234567890123456789012345"
 	gang := build("@daily", nil)
 	gang.Spec.JobTemplate.Spec.Scheduling = &batchv1.JobSchedulingConfiguration{}
-	registrytest.WantErrors(t, "what its jobs can't have", validateCronJob(gang), "spec.jobTemplate.spec.scheduling: Forbidden")
-	registrytest.WantErrors(t, "it is from where they could", validateCronJobUpdate(gang, gang))
-	registrytest.WantErrors(t, "the names of its jobs have to fit", validateCronJob(long),
+	registrytest.WantErrors(t, "gang scheduling requires a gate that is off", validateCronJob(gang), "spec.jobTemplate.spec.scheduling: Forbidden")
+	registrytest.WantErrors(t, "the cron job was stored while the gate was on", validateCronJobUpdate(gang, gang))
+	registrytest.WantErrors(t, "the names of its jobs are 11 characters longer, and have to be labels", validateCronJob(long),
 		`metadata.name: Invalid value: "`+long.Name+`": must be no more than 52 characters`)
 }
 

@@ -165,8 +165,9 @@ func completionsUpdate(path *field.Path, s, was *batchv1.JobSpec) field.ErrorLis
 	return field.ErrorList{field.Invalid(path, s.Completions, "can only be modified in tandem with spec.parallelism")}
 }
 
-// jobTemplateUpdate checks that the pod template of a job doesn't change. If the job is suspended and has no
-// running pods, its node selection (KEP-2926), its resources (KEP-5440) and the template's metadata may change.
+// jobTemplateUpdate checks that the pod template of a job doesn't change. If the job is suspended and has no running
+// pods, the fields that restrict the choice of a node (KEP-2926), the resources (KEP-5440) and the metadata of the
+// template may change.
 func jobTemplateUpdate(path *field.Path, t *corev1.PodTemplateSpec, old *batchv1.Job) field.ErrorList {
 	was := old.Spec.Template.DeepCopy()
 	suspended := ptr.Deref(old.Spec.Suspend, false)
@@ -233,13 +234,14 @@ func (j *jobStorage) warn(ctx context.Context, options *metav1.DeleteOptions) {
 	}
 }
 
-// Delete deletes a job.
+// Delete deletes a job. It warns if the deletion orphans the job's pods only because the request sets no propagation
+// policy.
 func (j *jobStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	j.warn(ctx, options)
 	return j.Storage.Delete(ctx, name, validate, options)
 }
 
-// DeleteCollection deletes the selected jobs. It warns if the deletion orphans their pods.
+// DeleteCollection deletes the selected jobs. It warns in the same case as Delete.
 func (j *jobStorage) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, list *metainternalversion.ListOptions) (runtime.Object, error) {
 	j.warn(ctx, options)
 	return j.Storage.DeleteCollection(ctx, validate, options, list)

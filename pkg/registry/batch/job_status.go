@@ -27,7 +27,7 @@ func validateJobStatusUpdate(o, old *batchv1.Job) field.ErrorList {
 	return f.Errs
 }
 
-// jobCounts checks the numbers and lists of a status, each by itself.
+// jobCounts checks the counts of a status, and the UIDs in uncountedTerminatedPods.
 func jobCounts(s *batchv1.JobStatus) field.ErrorList {
 	var f validation.Findings
 	f.Merge(

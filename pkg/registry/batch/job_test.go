@@ -181,7 +181,7 @@ func TestJobStatusUpdate(t *testing.T) {
 			now: batchv1.JobStatus{Conditions: is(batchv1.JobSuccessCriteriaMet, batchv1.JobComplete), StartTime: &start, CompletionTime: &start},
 		},
 		{
-			name: "abrupt", reason: "an end has a time, and a reason comes first",
+			name: "abrupt", reason: "a complete job has a completion time and the condition SuccessCriteriaMet",
 			now: batchv1.JobStatus{Conditions: is(batchv1.JobComplete), StartTime: &start},
 			want: []string{
 				"status.completionTime: Required value: completionTime is required for Complete jobs",

@@ -1,8 +1,8 @@
-// Package builtin has the table of all built-in kinds: those that kube-apiserver serves and miniapi serves too, and kinds
-// of miniapi's own. Every server takes its scheme, its codecs and its storages from this table.
+// Package builtin has the table of all built-in kinds: the kinds of kube-apiserver that miniapi serves too. Every
+// server takes its scheme, its codecs and its storages from this table.
 //
-// The table has no custom resources. Don't use the package in tests of the machinery in pkg/registry: such a test makes a
-// registry.Table with kinds that are made up for it.
+// The table has no custom resources. Don't use the package in a test that needs only made-up kinds: such a test makes a
+// registry.Table of its own.
 package builtin
 
 import (

@@ -15,8 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
-// TestDecodedWithoutKind checks that objects have no apiVersion and kind after they are decoded and converted to
-// the hub, from every version and in every media type. The hub is the version to which all other versions convert.
+// TestDecodedWithoutKind checks that objects have no apiVersion and kind after they are decoded and converted to the
+// hub, in every media type. The hub is the version to which all other versions convert.
 func TestDecodedWithoutKind(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

@@ -26,7 +26,7 @@ func names(columns []metav1.TableColumnDefinition) []string {
 	return names
 }
 
-// columnsOf returns the columns of the table that shows objects of a kind.
+// columnsOf returns the Printer of the object's kind.
 func columnsOf(t *testing.T, obj runtime.Object) printers.Printer {
 	t.Helper()
 	return *registrytest.Row(t, builtin.Table(), obj).Printer
@@ -41,7 +41,7 @@ func TestTableConvertor(t *testing.T) {
 		object       runtime.Object
 		options      runtime.Object
 		columns      []string
-		// cells are the first cells of each row.
+		// cells has the first cell of each row.
 		cells []any
 		meta  metav1.ListMeta
 	}{

@@ -22,7 +22,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
-// endpoints returns the endpoints of a kind, by their path below the resource.
+// endpoints returns the update strategies of the endpoints of a kind, by the path of the endpoint below the resource.
 func endpoints(main registry.Strategy) map[string]registry.UpdateStrategy {
 	all := map[string]registry.UpdateStrategy{"": main}
 	if main.Kind.Status {
@@ -50,7 +50,7 @@ var changedButNeverOwned = map[string]string{
 	"services status.loadBalancer":                        "a service that is no load balancer any more loses the addresses of its load balancer",
 }
 
-// TestResetFields compares two lists of fields for every endpoint of every kind: the fields that an update doesn't
+// TestResetFields compares two lists of fields for the endpoints of each stored kind: the fields that an update doesn't
 // change, and the fields that an apply never owns. Apart from ownedButFixed and changedButNeverOwned, the lists must be
 // the same. If an apply owned a field that it can't change, other applies of the field would conflict without a reason.
 func TestResetFields(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// TestProtobuf checks that all kinds of Kubernetes are stored in protobuf, as in kube-apiserver. A Go type of our own may
-// have no protobuf encoding.
+// TestProtobuf checks that all kinds of Kubernetes are stored in protobuf, as in kube-apiserver. A Go type of our own
+// may have no protobuf encoding.
 func TestProtobuf(t *testing.T) {
 	t.Parallel()
 	inJSON := builtin.Table().WithoutProtobuf()

@@ -100,8 +100,8 @@ func TestTableTypes(t *testing.T) {
 	})
 }
 
-// TestTableNames checks that no two kinds of a group share a name, and that no two kinds of the table share a short name
-// or a storage prefix.
+// TestTableNames checks that no two kinds of a group share a name, and that no two kinds of the table share a short
+// name or a storage prefix.
 func TestTableNames(t *testing.T) {
 	t.Parallel()
 	owners := map[string]map[string]string{}
@@ -152,8 +152,8 @@ func TestTableNames(t *testing.T) {
 	}
 }
 
-// TestTableVersions checks that each version of each kind converts to the hub and back, and that every version that
-// a row names serves the kind. The hub is the version to which all other versions convert.
+// TestTableVersions checks that each version of each kind converts to the hub and back, and that each version in
+// OrphanThrough serves the kind. The hub is the version to which all other versions convert.
 func TestTableVersions(t *testing.T) {
 	t.Parallel()
 	eachRow(t, func(t *testing.T, _ *registry.Group, k *registry.Kind) {

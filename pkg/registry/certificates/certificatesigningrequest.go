@@ -124,8 +124,8 @@ func validateCertificateSigningRequestV1beta1(o *certificatesv1.CertificateSigni
 	return signingRequest(o, nil, true)
 }
 
-// validateCertificateSigningRequestUpdate checks an update of a request. The update can't change the approval or the
-// certificate, because only subresources change them.
+// validateCertificateSigningRequestUpdate checks an update of a request at the main endpoint. The new object has the
+// stored status, because only subresources change the status.
 func validateCertificateSigningRequestUpdate(o, old *certificatesv1.CertificateSigningRequest) field.ErrorList {
 	return signingRequestUpdate(o, old, false)
 }

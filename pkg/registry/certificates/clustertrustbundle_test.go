@@ -31,15 +31,15 @@ func TestClusterTrustBundle(t *testing.T) {
 	}, {
 		name: "signer's", reason: "the name begins with the name of the signer", errs: validateClusterTrustBundle(bundle("e.com:s:a", "e.com/s", authority)),
 	}, {
-		name: "signer's by another name", reason: "a bundle without signer must not have a signer's name",
+		name: "signer's by another name", reason: "the name of a signer's bundle begins with the name of the signer",
 		errs: validateClusterTrustBundle(bundle("a", "e.com/s", authority)),
 		want: []string{`metadata.name: Invalid value: "a": ClusterTrustBundle for signerName e.com/s must be named with prefix e.com:s:`},
 	}, {
-		name: "another signer's name", reason: "the signer is the same, but the permission to attest is missing",
+		name: "another signer's name", reason: "a bundle without a signer must not have a signer's name",
 		errs: validateClusterTrustBundle(bundle("e.com:s:a", "", authority)),
 		want: []string{`metadata.name: Invalid value: "e.com:s:a": ClusterTrustBundle without signer name must not have ":" in its name`},
 	}, {
-		name: "no domain", reason: "bundles of signers have a prefix", errs: validateClusterTrustBundle(bundle("s:a", "s", authority)),
+		name: "no domain", reason: "the name of a signer has a domain", errs: validateClusterTrustBundle(bundle("s:a", "s", authority)),
 		want: []string{`spec.signerName: Invalid value: "s": must be a fully qualified domain and path of the form 'example.com/signer-name'`},
 	}, {
 		name: "empty", reason: "an empty bundle would trust no certificate", errs: validateClusterTrustBundle(bundle("a", "", "text")),

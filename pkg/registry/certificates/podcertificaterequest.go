@@ -390,7 +390,7 @@ func intermediates(path *field.Path, chain string, rest []byte) field.ErrorList 
 	}
 }
 
-// requestedKey returns the public key of a valid request.
+// requestedKey returns the public key of a request, or nil if the key is invalid.
 func requestedKey(s *certificatesv1beta1.PodCertificateRequestSpec) crypto.PublicKey {
 	if request, err := x509.ParseCertificateRequest(s.StubPKCS10Request); err == nil {
 		return request.PublicKey

@@ -250,7 +250,7 @@ func TestPodCertificateRequestStatus(t *testing.T) {
 		{name: "long chain", reason: "the chain is stored with the request", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
 			s.CertificateChain = strings.Repeat("x", 100<<10+1)
 		}), want: []string{"status.certificateChain: Too long: may not be more than 102400 bytes"}},
-		{name: "no certificate", reason: "the key belongs to the pod", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
+		{name: "no certificate", reason: "a chain has certificates only", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
 			s.CertificateChain = strings.ReplaceAll(s.CertificateChain, "CERTIFICATE", "KEY")
 		}), want: []string{"status.certificateChain: Invalid value: issued certificate chain must consist entirely of CERTIFICATE PEM blocks"}},
 		{name: "broken certificate", reason: "the pod could not read the chain", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {

@@ -23,8 +23,9 @@ type Pair struct {
 // Register adds conversions to the scheme, in both directions for each pair. Fields are copied by their JSON names,
 // unless functions has a conversion for the two types.
 //
-// Each type of the scheme also gets a conversion that copies an object to an object of the same type. The hub and
-// the internal version have the same Go types, so admission needs this conversion between the two versions.
+// Each type of the scheme also gets a conversion that copies an object to an object of the same type. The Go type of
+// the hub is registered twice: in its own version and in "__internal". Admission converts between these two versions by
+// this conversion.
 func Register(s *runtime.Scheme, pairs []Pair, functions []Function) error {
 	var all []Function
 	for _, p := range pairs {

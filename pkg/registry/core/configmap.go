@@ -39,7 +39,7 @@ func validateConfigMap(o *corev1.ConfigMap) field.ErrorList {
 		f.Merge(validation.Follows(utilvalidation.IsConfigMapKey, field.NewPath("binaryData").Key(key), key))
 		size += len(value)
 	}
-	// The limit is for the whole object, so the path is empty.
+	// The limit is for the sum of all values, so the path is empty.
 	f.AddIf(size > corev1.MaxSecretSize, field.TooLong(field.NewPath(""), "", corev1.MaxSecretSize))
 	return f.Errs
 }

@@ -81,7 +81,7 @@ func validateNode(o *corev1.Node) field.ErrorList { return node(o, &corev1.Node{
 func node(o, old *corev1.Node) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
 	f.Merge(avoidedPods(validation.MetadataPath.Child("annotations"), o.Annotations), taints(validation.MetadataPath.Child("taints"), o.Spec.Taints), nodeResources(o), nodeCIDRs(o))
-	// The feature gate InPlacePodVerticalScalingSchedulerPreemption is off, so an update can't set or change the field.
+	// The feature gate InPlacePodVerticalScalingSchedulerPreemption is off, so a write can't set or change the field.
 	f.Merge(validation.GatedOff(validation.SpecPath.Child("podPreemptionPolicy"), o.Spec.PodPreemptionPolicy, old.Spec.PodPreemptionPolicy))
 	return f.Errs
 }
@@ -133,8 +133,8 @@ func nodeChange(o, old *corev1.Node) field.ErrorList {
 	return f.Errs
 }
 
-// avoidedPods checks the annotation preferAvoidPods of a node, which lists controllers whose pods should not run on
-// the node. Schedulers ignore the annotation since 1.24.
+// avoidedPods checks the annotation preferAvoidPods of a node, which lists controllers whose pods should not run on the
+// node. Current schedulers ignore the annotation.
 func avoidedPods(path *field.Path, annotations map[string]string) field.ErrorList {
 	avoid, err := schedulinghelper.GetAvoidPodsFromNodeAnnotations(annotations)
 	if err != nil {

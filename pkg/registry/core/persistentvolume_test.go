@@ -112,8 +112,8 @@ func TestPersistentVolumeWarnings(t *testing.T) {
 	})
 }
 
-// TestPersistentVolumePhase checks the phase of a new volume, and status.lastPhaseTransitionTime after each change
-// of the phase.
+// TestPersistentVolumePhase checks the phase of a new volume, and status.lastPhaseTransitionTime after a change of the
+// phase.
 func TestPersistentVolumePhase(t *testing.T) {
 	t.Parallel()
 	volume := &corev1.PersistentVolume{Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound}}

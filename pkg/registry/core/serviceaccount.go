@@ -48,8 +48,8 @@ func nameSecretsOnly(a *corev1.ServiceAccount) {
 	}
 }
 
-// serviceAccountColumns makes the rows of kubectl get. They don't show the number of secrets, because since 1.24
-// the tokens of a service account aren't Secrets.
+// serviceAccountColumns makes the rows of kubectl get. They don't show the number of secrets, because since Kubernetes
+// 1.24 the tokens of a service account aren't Secrets.
 var serviceAccountColumns = printers.NameAndAge[corev1.ServiceAccount]()
 
 // enforceMountableSecrets is a deprecated annotation of service accounts.

@@ -143,7 +143,8 @@ func validateTokenMeta(ctx context.Context, request *authenticationv1.TokenReque
 	return nil
 }
 
-// bound returns the object to which the token is bound. If the object is a pod, bound also returns the pod's node.
+// bound returns the object to which the token is bound. If the object is a pod that has a node, bound also returns the
+// node.
 func (r *tokenREST) bound(ctx context.Context, account *corev1.ServiceAccount, ref *authenticationv1.BoundObjectReference) ([]runtime.Object, error) {
 	if ref == nil {
 		return nil, nil

@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// plainIssuer is a TokenIssuer whose tokens have no content.
+// plainIssuer is a TokenIssuer that writes the same token into each request.
 type plainIssuer struct{}
 
 func (plainIssuer) IssueToken(_ context.Context, _ *corev1.ServiceAccount, request *authenticationv1.TokenRequest, _ ...runtime.Object) error {
@@ -56,16 +56,16 @@ func TestTokenRequest(t *testing.T) {
 		request       authenticationv1.TokenRequest
 		want, reason  string
 	}{
-		{"plain", "sa", authenticationv1.TokenRequest{}, "", "a request need not say anything"},
+		{"plain", "sa", authenticationv1.TokenRequest{}, "", "all fields of a request are optional"},
 		{
 			"own uid", "sa", authenticationv1.TokenRequest{ObjectMeta: metav1.ObjectMeta{Name: "sa", Namespace: "ns", UID: account.GetUID()}},
-			"", "what a request says of its account may be right",
+			"", "a request may repeat the metadata of the account",
 		},
 		{
 			"other uid", "sa", authenticationv1.TokenRequest{ObjectMeta: metav1.ObjectMeta{UID: "other"}},
 			`Operation cannot be fulfilled on TokenRequest.authentication.k8s.io "sa": the UID in the token request (other) does not match the UID of the service account (` +
 				string(account.GetUID()) + `)`,
-			"the account that is meant may have been replaced by one of its name",
+			"a new account may have the name of a deleted account",
 		},
 		{
 			"other name", "sa", authenticationv1.TokenRequest{ObjectMeta: metav1.ObjectMeta{Name: "other"}},
@@ -75,27 +75,27 @@ func TestTokenRequest(t *testing.T) {
 		{
 			"other namespace", "sa", authenticationv1.TokenRequest{ObjectMeta: metav1.ObjectMeta{Namespace: "other"}},
 			`TokenRequest.authentication.k8s.io "sa" is invalid: metadata.namespace: Invalid value: "other": must match the service account namespace if specified`,
-			"and so for its namespace",
+			"the path names the namespace",
 		},
 		{
 			"too short", "sa", authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: seconds(1)}},
 			`TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: 1: may not specify a duration less than 10 minutes`,
 			"the error names the kind, and no name",
 		},
-		{"no account", "sb", authenticationv1.TokenRequest{}, `serviceaccounts "sb" not found`, "the account is looked for first"},
+		{"no account", "sb", authenticationv1.TokenRequest{}, `serviceaccounts "sb" not found`, "a token needs an account"},
 		{
 			"no secret", "sa", authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: bound("Secret", "s")}},
 			`secrets "s" not found`, "the error names the resource of the missing object, not that of the request",
 		},
 		{
 			"no node", "sa", authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: bound("Node", "n")}},
-			`nodes "n" not found`, "and so for a node",
+			`nodes "n" not found`, "the error names the resource of the missing object, not that of the request",
 		},
 		{
 			"another pod's account", "sa", authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: bound("Pod", "mine")}},
 			`Operation cannot be fulfilled on Pod "mine": the UID in the bound object reference (u) does not match the UID in record. ` +
 				`The object might have been deleted and then recreated`,
-			"the pod that is meant may have been replaced by one of its name",
+			"a new pod may have the name of a deleted pod",
 		},
 		{
 			"another kind", "sa", authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: bound("ConfigMap", "c")}},

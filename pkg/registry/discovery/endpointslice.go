@@ -231,8 +231,8 @@ var endpointSliceColumns = printers.Of(
 		}
 	})
 
-// endpointSliceWarnings returns the warnings of an EndpointSlice. EndpointSlices of Kubernetes' controllers get
-// none, because their addresses are always well-formed.
+// endpointSliceWarnings returns the warnings of an EndpointSlice. Addresses in EndpointSlices of Kubernetes'
+// controllers get none, because these controllers write only well-formed addresses.
 func endpointSliceWarnings(_ context.Context, s, old *discoveryv1.EndpointSlice) []string {
 	var l warnings.List
 	if s.AddressType == discoveryv1.AddressTypeFQDN {

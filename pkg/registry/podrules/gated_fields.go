@@ -8,7 +8,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// gates are the gates of fields in pod specs.
+// gates are the feature gates of fields in pod specs.
 var gates = []registry.Gate{
 	registry.GateOf[corev1.PodSpec](registry.OffByDefault, "AtomicWriteVolumeUserFields",
 		"Volumes.Secret.DefaultUser", "Volumes.Secret.Items.User",

@@ -1,5 +1,5 @@
-// Package podspec reads pod specs: all containers, the objects to which a spec refers, the operating system, the AppArmor
-// profile, resources, and the quality of service class.
+// Package podspec reads pod specs: all containers, the objects to which a spec refers, the operating system, the
+// AppArmor profile, resources, and the quality of service class.
 //
 // Don't use the package to check or change a pod spec. Package podvalidation checks pod specs, package defaults
 // sets defaults, and admission plugins change pods.

@@ -60,7 +60,7 @@ func envSource(path *field.Path, s *corev1.EnvVarSource, value string) field.Err
 }
 
 func envFrom(path *field.Path, sources []corev1.EnvFromSource) field.ErrorList {
-	// A prefix may end with a dash, because a name follows.
+	// As in kube-apiserver, a name may end with a dash here, because the rule is the one for prefixes of names.
 	prefix := func(s string) []string { return apivalidation.NameIsDNSSubdomain(s, true) }
 	var f validation.Findings
 	for i, s := range sources {

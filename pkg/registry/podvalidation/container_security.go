@@ -41,12 +41,12 @@ func containerSecurity(path *field.Path, sc *corev1.SecurityContext, hostUsers b
 	return f.Errs
 }
 
-// UserID checks a user ID.
+// UserID checks a user ID. A nil ID is valid.
 func UserID(path *field.Path, id *int64) field.ErrorList {
 	return checkID(path, id, utilvalidation.IsValidUserID)
 }
 
-// GroupID checks a group ID.
+// GroupID checks a group ID. A nil ID is valid.
 func GroupID(path *field.Path, id *int64) field.ErrorList {
 	return checkID(path, id, utilvalidation.IsValidGroupID)
 }

@@ -153,7 +153,7 @@ func hostNetworkPorts(path *field.Path, spec *corev1.PodSpec, isPod bool) field.
 	return f.Errs
 }
 
-// The limits of libc's resolver.
+// The limits of dnsConfig. Kubernetes derives them from the limits of libc's resolver.
 const (
 	maxNameservers     = 3
 	maxSearchPaths     = 32

@@ -24,7 +24,7 @@ type Printer struct {
 	Compare func(a, b runtime.Object) int
 }
 
-// Default shows the name and the age of an object. It is for kinds without a Printer of their own.
+// Default shows the name and the creation time of an object. It is for kinds without a Printer of their own.
 var Default = Printer{}
 
 // Of returns the Printer of the kind T. The argument "cells" returns the cells of an object's row.

@@ -41,7 +41,8 @@ func AsMap(t *testing.T, obj any) map[string]any {
 	return m
 }
 
-// At returns the value at a path. A path has names of fields and indices of lists, such as "items.0.spec".
+// At returns the value at a path. A path has names of fields and indices of lists, such as "items.0.spec". An index has
+// one digit.
 func At(v any, path string) any {
 	if path == "" {
 		return v

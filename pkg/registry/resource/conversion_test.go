@@ -47,7 +47,8 @@ func TestConversions(t *testing.T) {
 }
 
 // TestRoundTripThroughV1beta1 checks that v1beta1 has a place for each field of v1: a client that reads and writes an
-// object of v1 as v1beta1 loses no field. Another test, of all kinds, checks the opposite way.
+// object of v1 as v1beta1 loses no field. TestRoundTripThroughHub in package builtin checks the opposite way, for all
+// kinds.
 func TestRoundTripThroughV1beta1(t *testing.T) {
 	t.Parallel()
 	s := registrytest.Table(t, Group).Scheme()

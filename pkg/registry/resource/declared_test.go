@@ -11,8 +11,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// TestDeclarations checks that every kind calls the validation that k8s.io/api generates, and that the errors of
-// this validation come last.
+// TestDeclarations checks that kinds call the validation that k8s.io/api generates, and that the errors of this
+// validation come last.
 func TestDeclarations(t *testing.T) {
 	t.Parallel()
 	claim := func(requests ...resourcev1.DeviceRequest) *resourcev1.ResourceClaim {

@@ -17,8 +17,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// TestClaimStatusPermissions checks that only schedulers can allocate a claim. It also checks that a driver can
-// report only its own devices, and only on its own node.
+// TestClaimStatusPermissions checks that only schedulers can allocate a claim. It also checks that a driver can report
+// only its own devices. Without the permission for all nodes, it can report only devices on its own node.
 func TestClaimStatusPermissions(t *testing.T) {
 	t.Parallel()
 	const (

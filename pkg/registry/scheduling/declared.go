@@ -20,8 +20,8 @@ var gates = map[string]bool{
 	"TopologyAwareWorkloadScheduling": true,
 }
 
-// These functions check the parts of a Workload and a PodGroup by the validation that k8s.io/api generates for v1alpha3.
-// k8s.io/api generates no validation for v1beta1, which has the same fields and declarations.
+// These functions check the parts of a Workload and a PodGroup by the validation that k8s.io/api generates for
+// v1alpha3. k8s.io/api generates no validation for v1beta1, which has the same fields and declarations.
 var (
 	declaredWorkloadSpec = inV1alpha3(schedulingv1alpha3.Validate_WorkloadSpec,
 		workloadbuilder.Convert_v1beta1_WorkloadSpec_To_v1alpha3_WorkloadSpec)

@@ -26,7 +26,7 @@ func TestPriorityClassDeletion(t *testing.T) {
 			`priorityclasses.scheduling.k8s.io "system-node-critical" is forbidden: this is a system priority class and cannot be deleted`,
 		},
 		{
-			"system-cluster-critical", "so they do this one", 2000000000,
+			"system-cluster-critical", "the system's pods name it", 2000000000,
 			`priorityclasses.scheduling.k8s.io "system-cluster-critical" is forbidden: this is a system priority class and cannot be deleted`,
 		},
 	} {

@@ -1,7 +1,7 @@
-// Package signing parses certificate requests, and checks permissions for the signers that answer them. The kinds of API
-// group certificates.k8s.io and admission plugins use it.
+// Package signing parses certificate requests, and checks permissions for the signers that answer them. The kinds of
+// API group certificates.k8s.io and admission plugins use it.
 //
-// It checks only permissions for the resource "signers". For other permissions, call the authorizer itself.
+// The package checks only permissions for the resource "signers". For other permissions, call the authorizer itself.
 package signing
 
 import (

@@ -25,7 +25,7 @@ var csiNodeKind = registry.Kind{
 	ConditionalUpdate: true,
 	Printer:           &csiNodeColumns,
 	Hooks: registry.HooksOf[*storagev1.CSINode]{
-		// Requests can't change the status: the field is new in 1.37, where its feature gate is off.
+		// Requests can't change the status: the field is new in Kubernetes 1.37, where its feature gate is off.
 		PrepareForCreate: func(_ context.Context, n *storagev1.CSINode) { n.Status = storagev1.CSINodeStatus{} },
 		PrepareForUpdate: func(_ context.Context, n, old *storagev1.CSINode) { n.Status = old.Status },
 		Validate:         validateCSINode,

@@ -1,11 +1,14 @@
 package storage
 
 import (
+	"math"
+
 	storagev1 "k8s.io/api/storage/v1"
 	storagev1alpha1 "k8s.io/api/storage/v1alpha1"
 	storagev1beta1 "k8s.io/api/storage/v1beta1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -100,10 +103,15 @@ func attachmentMetadata(path *field.Path, metadata map[string]string) field.Erro
 }
 
 func volumeError(path *field.Path, e *storagev1.VolumeError) field.ErrorList {
-	if e == nil || len(e.Message) <= maxVolumeErrorMessage {
+	if e == nil {
 		return nil
 	}
-	return field.ErrorList{field.TooLong(path.Child("message"), "", maxAttachedMetadata)}
+	var f validation.Findings
+	f.AddIf(len(e.Message) > maxVolumeErrorMessage, field.TooLong(path.Child("message"), "", maxAttachedMetadata))
+	if code := e.ErrorCode; code != nil {
+		f.AddIf(*code < 0, field.Invalid(path.Child("errorCode"), *code, utilvalidation.InclusiveRangeError(0, math.MaxInt32)))
+	}
+	return f.Errs
 }
 
 var volumeAttachmentColumns = printers.Of(

@@ -21,6 +21,8 @@ func TestVolumeAttachmentStatusErrors(t *testing.T) {
 			Status: storagev1.VolumeAttachmentStatus{AttachmentMetadata: metadata},
 		}
 	}
+	failed := attachment(nil)
+	failed.Status.AttachError = &storagev1.VolumeError{Message: "no", ErrorCode: ptr.To(int32(-1))}
 	registrytest.CheckErrors(t, registrytest.Table(t, Group), []registrytest.WriteCase{
 		{
 			Name: "metadata", Reason: "a driver adds metadata to an attachment",
@@ -30,6 +32,11 @@ func TestVolumeAttachmentStatusErrors(t *testing.T) {
 			Name: "too much metadata", Reason: "the size of the metadata is limited",
 			Object: attachment(map[string]string{"data": strings.Repeat("x", 256*1024)}), Status: true, Old: attachment(nil),
 			Want: []string{"status.attachmentMetadata: Too long: may not be more than 262144 bytes"},
+		},
+		{
+			Name: "negative code", Reason: "a code of gRPC isn't negative",
+			Object: failed, Status: true, Old: attachment(nil),
+			Want: []string{"status.attachError.errorCode: Invalid value: -1: must be between 0 and 2147483647, inclusive"},
 		},
 	})
 }

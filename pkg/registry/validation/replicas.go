@@ -44,8 +44,8 @@ func AtMostAll(path *field.Path, v intstr.IntOrString) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, v, "must not be greater than 100%")}
 }
 
-// Percent returns the number of a percentage, or the greatest int if the number is greater. It returns false if the value
-// isn't a percentage.
+// Percent returns the number of a percentage, or the greatest int if the number is greater. It returns false if the
+// value isn't a percentage.
 func Percent(v intstr.IntOrString) (int, bool) {
 	if v.Type != intstr.String || len(utilvalidation.IsValidPercent(v.StrVal)) > 0 {
 		return 0, false

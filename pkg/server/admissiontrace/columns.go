@@ -20,7 +20,8 @@ type column struct {
 	MatrixColumn
 	// plugin is the name of the admission plugin that calls the webhook or evaluates the policy.
 	plugin string
-	// exemption returns the reason why the plugin ignores a request completely, or nil.
+	// exemption returns the reason why the plugin ignores a request completely, or nil. The argument "hidden" says that
+	// the server hides the resource from the plugin.
 	exemption func(attributes admission.Attributes, hidden bool) *trace.Verdict
 	// "constraints" has the rules and selectors of the webhook or the policy. "bindings" has the rules and
 	// selectors of each binding of the policy. The policy is evaluated only if one of the bindings matches.
@@ -31,9 +32,9 @@ type column struct {
 	never []admission.Operation
 }
 
-// takes tells whether the rules of the webhook, or of the policy and of one of its bindings, match a request that the
-// plugin handles. If the webhook's or the policy's rules match only an equivalent resource of the request's resource,
-// takes also returns the equivalent resource.
+// takes tells whether a request matches the rules of the webhook, or the rules of the policy and of one of its
+// bindings. It returns false for the operations in the field never. If the rules of the webhook or the policy match
+// only an equivalent resource of the request's resource, takes also returns the equivalent resource.
 func (c column) takes(attributes admission.Attributes, interfaces admission.ObjectInterfaces) (*trace.Resource, bool) {
 	taken := func(constraints explain.Constraints) (*trace.Resource, bool) {
 		return explain.Matching{Constraints: constraints, Attributes: attributes, Interfaces: interfaces}.RulesMatch()
@@ -49,7 +50,7 @@ func (c column) takes(attributes admission.Attributes, interfaces admission.Obje
 	return as, bound
 }
 
-// columns returns all policies and webhooks, in the order of their plugins.
+// columns returns a column for each policy and each webhook, in the order in which their plugins run.
 func (r configurationReader) columns(ctx context.Context) ([]column, error) {
 	var all []column
 	for _, read := range []func(context.Context) ([]column, error){r.mutatingPolicyColumns, r.mutatingWebhookColumns, r.validatingPolicyColumns, r.validatingWebhookColumns} {
@@ -143,7 +144,7 @@ func (r configurationReader) validatingPolicyColumns(ctx context.Context) ([]col
 	return all, nil
 }
 
-// policyColumn returns the column of a policy without bindings.
+// policyColumn returns the column of a policy. The method bind adds the bindings of the policy.
 func policyColumn(kind, name string, matches *admissionregistrationv1.MatchResources, conditions []admissionregistrationv1.MatchCondition) column {
 	if matches == nil {
 		matches = &admissionregistrationv1.MatchResources{}

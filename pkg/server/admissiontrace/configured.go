@@ -13,7 +13,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// configurationReader reads webhook configurations and policies, with their bindings, with the permissions of the server.
+// configurationReader reads webhook configurations, policies and bindings of policies. It has the permissions of the
+// server.
 type configurationReader struct {
 	admissionregistrationclient.AdmissionregistrationV1Interface
 	// runs tells whether an admission plugin is on.
@@ -62,7 +63,7 @@ func (r configurationReader) others(ctx context.Context, kind string) ([]string,
 	return names, err
 }
 
-// listing returns a function that lists objects of one type.
+// listing turns the method List of a client into a function that returns a runtime.Object.
 func listing[L runtime.Object](list func(context.Context, metav1.ListOptions) (L, error)) func(context.Context) (runtime.Object, error) {
 	return func(ctx context.Context) (runtime.Object, error) { return list(ctx, metav1.ListOptions{}) }
 }

@@ -22,8 +22,9 @@ func explainDenial(request *trace.Request, refused *trace.Refusal, err error) er
 	return explained
 }
 
-// where names the part of admission that refused the request. For a webhook, it adds the deciding field. For a mutating
-// plugin, it adds the round of calls.
+// where names the part of admission that refused the request. For a webhook, it adds the field of the configuration by
+// which the webhook was called. For a mutating plugin, it adds the number of the round. Round 1 is the reinvocation of
+// the mutating plugins.
 func where(request *trace.Request, refused *trace.Refusal) string {
 	parts := []string{"admission plugin " + refused.Plugin}
 	switch {
@@ -41,8 +42,8 @@ func where(request *trace.Request, refused *trace.Refusal) string {
 	return strings.Join(parts, ", ")
 }
 
-// rule returns the field of the webhook's configuration that decided about the webhook, such as the rule by which the
-// webhook was called, or "".
+// rule returns the field of the webhook's configuration by which the webhook was called, such as one of the rules. It
+// returns "" if no such field is recorded.
 func rule(request *trace.Request, webhook trace.Reference) string {
 	last := request.Admissions[len(request.Admissions)-1]
 	for _, step := range last.Steps {

@@ -19,18 +19,18 @@ import (
 )
 
 const (
-	// Prefix begins the paths of the package, and is the path of the page. A user needs permission for the verb get on
-	// these nonResourceURLs, and for the verb post on WhyPath and SignInPath.
+	// Prefix is the path of the web page, and the beginning of all paths of this package. A user needs permission for
+	// the verb get on these nonResourceURLs, and for the verb post on WhyPath and SignInPath.
 	Prefix = "/debug/admission/"
 	// RequestsPath lists recorded requests, as a List. The parameters resource, namespace, name and user select
 	// requests, and limit=N selects the last N. With follow=true, the response is a stream of Events, one in each
 	// line, for requests that end after the beginning of the stream. With output=text or output=wide, the response is
 	// text for people.
 	RequestsPath = Prefix + "requests"
-	// WhyPath returns, as a Why, the reasons why webhooks are called or policies evaluated for an object or not. GET
-	// takes the parameters webhook=KIND/NAME[/WEBHOOK] or webhook=KIND/NAME[/BINDING], resource, namespace and name; the
-	// name may be missing for objects that have none, such as a TokenReview. POST takes an Evaluation, which describes a
-	// request that no client makes.
+	// WhyPath returns, as a Why, the reasons why a webhook is or isn't called for an object, or why a policy is or
+	// isn't evaluated. GET takes the parameters webhook=KIND/NAME[/WEBHOOK] or webhook=KIND/NAME[/BINDING], resource,
+	// namespace and name; the name may be missing for objects that have none, such as a TokenReview. POST takes an
+	// Evaluation, which describes a hypothetical request.
 	WhyPath = Prefix + "why"
 )
 
@@ -78,8 +78,8 @@ func (t *Trace) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// IsFollowing tells whether a request follows recorded requests: its response ends only when the client or the server
-// ends it.
+// IsFollowing tells whether a request asks for the stream of recorded requests. The stream ends only when the client is
+// gone or a stop of the server begins.
 func IsFollowing(req *http.Request) bool {
 	return req.URL.Path == RequestsPath && req.URL.Query().Get("follow") == "true"
 }
@@ -194,7 +194,7 @@ func (t *Trace) why(w http.ResponseWriter, req *http.Request) error {
 	return t.answerEvaluated(w, req, target, configured, evaluation)
 }
 
-// refusedCreation returns the record of the last create request without an object name that authorization refused, or
+// refusedCreation returns the last recorded create request that authorization refused and that has no object name, or
 // nil. The request was for the filter's resource and namespace.
 func (t *Trace) refusedCreation(filter trace.Filter) *trace.Request {
 	filter.Name, filter.Last = "", 0
@@ -210,7 +210,7 @@ func (t *Trace) refusedCreation(filter trace.Filter) *trace.Request {
 func (t *Trace) evaluateWhy(w http.ResponseWriter, req *http.Request) error {
 	var evaluation Evaluation
 	decoder := json.NewDecoder(http.MaxBytesReader(w, req.Body, maxEvaluation))
-	decoder.DisallowUnknownFields() // a misspelt field would silently be another request
+	decoder.DisallowUnknownFields() // without this, the decoder would ignore a misspelt field
 	switch err := decoder.Decode(&evaluation); {
 	case err != nil:
 		return apierrors.NewBadRequest(fmt.Sprintf("the body must be an Evaluation: %v", err))

@@ -19,7 +19,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// traceOf returns a Trace with some recorded requests, for pods and namespaces.
+// traceOf returns a Trace that has recorded the requests. Its mapper knows the resources pods and namespaces.
 func traceOf(t *testing.T, limits trace.Limits, requests ...trace.Request) *Trace {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -57,7 +57,7 @@ func TestRequests(t *testing.T) {
 		{"resource", "the parameter resource selects requests for the resource", "resource=pods", 200, "web web db"},
 		{"kind", "the parameter resource may be a kind", "resource=Pod", 200, "web web db"},
 		{"namespace", "the object is in the namespace", "resource=pods&namespace=a", 200, "web db"},
-		{"namespace of a namespace", "a Namespace object is in no namespace", "resource=ns&namespace=a&resource=namespaces", 200, ""},
+		{"namespace of a namespace", "only the first value of a parameter counts, and no resource has the name ns", "resource=ns&namespace=a&resource=namespaces", 200, ""},
 		{"cluster scope", "the parameter namespace doesn't matter for resources without namespaces", "resource=namespaces&namespace=default", 200, "a"},
 		{"name", "several resources may have the name", "name=web", 200, "web web"},
 		{"user", "the user made the request", "user=bob", 200, "web db"},
@@ -83,7 +83,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestRefusedCreation checks which recorded request stands for the creation of an object that isn't stored.
+// TestRefusedCreation checks which recorded request refusedCreation returns for an object that isn't stored.
 func TestRefusedCreation(t *testing.T) {
 	t.Parallel()
 	refused := func(verb, resource, namespace, name, user string) trace.Request {
@@ -95,7 +95,7 @@ func TestRefusedCreation(t *testing.T) {
 	for _, test := range []struct {
 		name, reason string
 		requests     []trace.Request
-		// want is the user of the request, or "" for no request.
+		// want is the user of the request that refusedCreation returns, or "" for no request.
 		want string
 	}{
 		{"none", "no request is recorded", nil, ""},

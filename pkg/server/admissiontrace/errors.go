@@ -10,7 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// errorOf returns the record of an error of the API, or nil.
+// errorOf returns the record of an error of the API. It returns nil for other errors and for nil.
 func errorOf(err error) *trace.Error {
 	status, ok := err.(apierrors.APIStatus)
 	if !ok {
@@ -27,7 +27,7 @@ func statusOf(failure *trace.Error) error {
 	}}
 }
 
-// failureOf returns the error of a response, or nil.
+// failureOf returns the error of a response. It returns nil if the status code is less than 400.
 func failureOf(code int, body []byte, decoder runtime.Decoder) *trace.Error {
 	if code < http.StatusBadRequest {
 		return nil

@@ -27,11 +27,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// maxEvaluation is the largest size of an Evaluation in bytes. It allows more than the largest object.
+// maxEvaluation is the largest size of an Evaluation in bytes. It is larger than 3 MiB, the largest request body of the
+// API.
 const maxEvaluation = 4 << 20
 
-// Evaluation describes a request that no client makes. Admission handles it like a real request, but calls no webhook,
-// and the server stores nothing.
+// Evaluation describes a hypothetical request. Admission handles it like a real request, but calls no webhook, and the
+// server stores nothing.
 type Evaluation struct {
 	// Webhook names the webhook or the policy in question, as KIND/NAME[/WEBHOOK] or KIND/NAME[/BINDING].
 	Webhook string `json:"webhook"`
@@ -41,12 +42,12 @@ type Evaluation struct {
 	Object json.RawMessage `json:"object"`
 	// Subresource is the subresource of an UPDATE, such as status, or of a CONNECT, such as exec.
 	Subresource string `json:"subresource,omitempty"`
-	// User and Groups are the user name and the groups of the request. Without a User, the request has the user and the
-	// groups of the client that requests the evaluation. Authorization decides about the request of a User, as about a real
-	// request.
+	// User and Groups are the user name and the groups of the request. With a User, authorization decides about the
+	// request, as about a real request. Without a User, the request has the user and the groups of the client that
+	// requests the evaluation, and authorization doesn't decide about it.
 	User   string   `json:"user,omitempty"`
 	Groups []string `json:"groups,omitempty"`
-	// DryRun tells admission that the request is a dry run.
+	// DryRun asks about a dry run. Webhooks with side effects aren't called for a dry run.
 	DryRun bool `json:"dryRun,omitempty"`
 }
 
@@ -63,7 +64,7 @@ const (
 	connect = "CONNECT"
 )
 
-// evaluator makes requests in this process and explains their admission.
+// evaluator makes requests in this process, and returns the records of their admission.
 type evaluator struct {
 	Config
 	// api is the handler of requests for resources.
@@ -72,7 +73,7 @@ type evaluator struct {
 
 // evaluate sends the request of an Evaluation to the server's own handler of resources, and returns the trace of the
 // request. So the object is decoded, defaulted, changed by plugins and policies, and validated as in a real request. If
-// authorization refuses the request of the Evaluation's user, the trace shows that instead.
+// authorization refuses the request of the Evaluation's user, the trace shows only the refusal.
 func (e *evaluator) evaluate(ctx context.Context, asked Evaluation) (*trace.Request, error) {
 	operation := cmp.Or(strings.ToUpper(asked.Operation), create)
 	method, ok := methods[operation]
@@ -125,7 +126,7 @@ func (e *evaluator) evaluate(ctx context.Context, asked Evaluation) (*trace.Requ
 			*r = described
 		})
 		if asked.User == "" {
-			return nil // the client asks about its own webhooks, and may lack the permission for the request
+			return nil // the client may ask about a request that it has no permission for
 		}
 		return e.authorize(request.WithRequestInfo(req.Context(), info))
 	})
@@ -190,7 +191,8 @@ func (e *evaluator) resourceOf(object *unstructured.Unstructured) (resource, err
 	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
 		r.namespace = cmp.Or(object.GetNamespace(), metav1.NamespaceDefault)
 	}
-	// For a resource without namespaces, remove a namespace that the client has set by mistake.
+	// Set the namespace "default" if the client has set none. For a resource without namespaces, remove a namespace
+	// that the client has set by mistake.
 	object.SetNamespace(r.namespace)
 	return r, nil
 }

@@ -14,8 +14,8 @@ import (
 // writes are the verbs of requests that change objects.
 var writes = []string{"create", "update", "patch", "delete", "deletecollection"}
 
-// RecordForbidden returns an authorizer for the handler chain that decides as next does. While the recorder is on, it
-// records the writes that next refuses. A refused write doesn't reach Handler, which records requests after their
+// RecordForbidden returns an authorizer that decides as next does. While the recorder is on, the authorizer records the
+// writes that next refuses. A refused write doesn't reach Trace.Handler, which records requests after their
 // authorization.
 func (t *Trace) RecordForbidden(next authorizer.Authorizer) authorizer.Authorizer {
 	return forbidding{next, t}
@@ -30,8 +30,8 @@ type forbidding struct {
 // Authorize implements authorizer.UnconditionalAuthorizer.
 func (f forbidding) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	decision, reason, err := f.Authorizer.Authorize(ctx, a)
-	// If err isn't nil, the filter's response is an internal error, not Forbidden. Impersonation has a verb of its own,
-	// which isn't in writes.
+	// If err isn't nil, the authorization filter responds with an internal error, not with Forbidden. The impersonation
+	// filter also calls this method, with verbs that aren't in writes.
 	if decision == authorizer.DecisionAllow || err != nil || !a.IsResourceRequest() || !slices.Contains(writes, a.GetVerb()) {
 		return decision, reason, err
 	}

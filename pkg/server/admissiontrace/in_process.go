@@ -13,7 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 )
 
-// get gets an object by a request in process.
+// get reads an object by a request in this process.
 func (e *evaluator) get(ctx context.Context, path string) (*unstructured.Unstructured, error) {
 	response, err := e.do(ctx, http.MethodGet, path, nil, nil, func(*http.Request, *request.RequestInfo) error { return nil })
 	if err != nil {
@@ -29,8 +29,8 @@ func (e *evaluator) get(ctx context.Context, path string) (*unstructured.Unstruc
 // do serves a request in this process, without a connection and without authorization. The request has the user of the
 // context. do calls the function prepare first. If prepare returns an error, do returns that error and serves nothing.
 func (e *evaluator) do(ctx context.Context, method, path string, parameters url.Values, body []byte, prepare func(*http.Request, *request.RequestInfo) error) (*answered, error) {
-	// The request gets an audit event and a recorder of warnings of its own, so that the client's request doesn't show
-	// them.
+	// This request has its own audit event and its own recorder of warnings. So its annotations and warnings don't
+	// appear in the audit event and the response of the client's request.
 	ctx = warning.WithWarningRecorder(audit.WithAuditContext(ctx), noWarnings{})
 	target := url.URL{Path: path, RawQuery: parameters.Encode()}
 	req, err := http.NewRequestWithContext(ctx, method, target.String(), bytes.NewReader(body))

@@ -29,7 +29,7 @@ type Matrix struct {
 // MatrixColumn is a column of the Matrix: a webhook or a policy.
 type MatrixColumn struct {
 	trace.Reference
-	// Conditional lists the fields of the webhook, or of the policy and its bindings, that also decide about a request:
+	// Conditional lists further fields of the webhook, or of the policy and its bindings, that decide about a request:
 	// selectors and match conditions.
 	Conditional []string `json:"conditional,omitempty"`
 	// Unbound is true for a policy without a binding. Such a policy is never evaluated.
@@ -46,8 +46,8 @@ type MatrixResource struct {
 // MatrixCell has the operations for which a webhook is called or a policy is evaluated.
 type MatrixCell struct {
 	Operations []string `json:"operations"`
-	// As is set if the rules match only an equivalent resource: the webhook or the policy then gets objects of that
-	// resource (matchPolicy Equivalent).
+	// As is set if the rules match the first of Operations only for an equivalent resource. The webhook or the policy
+	// then gets objects of that resource (matchPolicy Equivalent).
 	As *trace.Resource `json:"as,omitempty"`
 }
 
@@ -78,8 +78,8 @@ func (t *Trace) matrix(w http.ResponseWriter, req *http.Request) error {
 	return answer(w, matrix)
 }
 
-// cell returns the cell of a webhook or a policy, and a resource. It is nil if no operation on the resource calls the
-// webhook or evaluates the policy, for example because the admission plugin is off.
+// cell returns the cell in the column of a webhook or a policy, and in the row of a resource. It returns nil if no
+// operation on the resource calls the webhook or evaluates the policy, for example because the admission plugin is off.
 func (t *Trace) cell(column column, resource resources.Resource) *MatrixCell {
 	if column.Unbound || !t.Runs(column.plugin) {
 		return nil
@@ -116,7 +116,7 @@ type equivalents struct {
 // GetEquivalentResourceMapper implements admission.ObjectInterfaces.
 func (e equivalents) GetEquivalentResourceMapper() runtime.EquivalentResourceMapper { return e.mapper }
 
-// sorted returns the resources of discovery documents in the order of the Matrix.
+// sorted returns the resources of discovery documents, sorted by group, resource, subresource and version.
 func sorted(lists []*metav1.APIResourceList) []resources.Resource {
 	all := resources.Of(lists)
 	slices.SortFunc(all, func(a, b resources.Resource) int {

@@ -10,7 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// Options are the flags of the recorder of requests.
+// Options are the flags for the recorder of requests.
 type Options struct {
 	trace.Limits
 	// ExplainDenials extends the errors of refused requests: each error also says which part of admission refused the
@@ -18,7 +18,8 @@ type Options struct {
 	ExplainDenials bool
 }
 
-// explainedRequests is the number of recorded requests with ExplainDenials, unless a flag gives a number.
+// explainedRequests is the number of requests that the recorder keeps with ExplainDenials, unless --trace-requests
+// gives a number.
 const explainedRequests = 100
 
 // NewOptions returns options that record requests only while a client follows them.
@@ -29,11 +30,11 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.Requests, "trace-requests", o.Requests,
 		"Remember what admission did with this many of the last requests, for \"miniapi trace\". With 0, requests are recorded only while \"miniapi trace --follow\" runs.")
 	flags.Int64Var(&o.Bytes, "trace-bytes", o.Bytes,
-		"The memory for --trace-requests, in bytes, about: the oldest requests are forgotten first.")
+		"Approximate memory for --trace-requests, in bytes. Beyond it, the server forgets the oldest requests.")
 	flags.BoolVar(&o.Secrets, "trace-secrets", o.Secrets,
 		"Remember the contents of Secrets and tokens with --trace-requests. By default they are replaced by \""+trace.Redacted+"\".")
 	flags.BoolVar(&o.ExplainDenials, "explain-denials", o.ExplainDenials,
-		fmt.Sprintf("Add to the error of a request that admission refuses which webhook, policy or plugin refused it, by which rule and in which round. Remembers the last %d requests unless --trace-requests says how many.", explainedRequests))
+		fmt.Sprintf("If admission refuses a request, add to the error the webhook, policy or plugin that refused it, the rule, and the round. Remembers the last %d requests unless --trace-requests says how many.", explainedRequests))
 }
 
 // Validate returns the errors of the options. Each error names its flag.

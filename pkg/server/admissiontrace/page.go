@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// page is the whole page: markup, style and script. It loads nothing from elsewhere, and reads the data from the paths
+// page is the web page at Prefix: markup, style and script. It loads no other files, and reads its data from the paths
 // below Prefix.
 //
 //go:embed page.html

@@ -26,8 +26,8 @@ const (
 	// in.
 	linkLife    = time.Minute
 	sessionLife = 8 * time.Hour
-	// maxSessions is the largest number of links, and of signed-in browsers. At the limit, a new session replaces the
-	// session that would expire first.
+	// maxSessions is the largest number of unopened links, and also the largest number of signed-in browsers. At the
+	// limit, a new link or browser replaces the one that would expire first.
 	maxSessions = 100
 
 	cookieName     = "miniapi-admission"
@@ -101,11 +101,11 @@ func (s *sessions) user(token string, once bool) user.Info {
 // signIns are the links of one server that haven't been opened, and its signed-in browsers.
 type signIns struct{ links, browsers sessions }
 
-// tokenKey is the key of the secret of a sign-in link in the context of a request.
+// tokenKey is the context key of the secret of a sign-in link.
 type tokenKey struct{}
 
 // HideTokens returns a handler that moves the secret of a sign-in link from the URL to the context of the request, and
-// calls next. Logs that show the URL then don't contain the secret. The Authenticator takes the secret from the
+// then calls next. So logs that show the URL don't contain the secret. Trace.Authenticator takes the secret from the
 // context.
 func HideTokens(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

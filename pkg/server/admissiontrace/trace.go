@@ -1,7 +1,7 @@
 // Package admissiontrace records the decisions of admission about requests, and serves them below /debug/admission/. It
-// serves the recorded requests, the reasons why a webhook is called or a policy evaluated for an object or not, the
-// matrix of webhooks and policies against resources, and a page with all of these. Package trace has the types of the
-// records, and pkg/admission fills them in.
+// serves the recorded requests, the reasons why a webhook is or isn't called for an object or a policy is or isn't
+// evaluated, the matrix of webhooks and policies against resources, and a page with all of these. Package trace has the
+// types of the records, and pkg/admission fills them in.
 //
 // [New] is the constructor, and [Options] are the flags. Don't use the package for an audit log: see package audit.
 package admissiontrace

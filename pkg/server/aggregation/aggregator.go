@@ -30,8 +30,8 @@ const apiServicesPath = genericapiserver.APIGroupPrefix + "/" + apiregistrationv
 
 // Config has the parts of the server that an Aggregator needs. All fields but Redirects and Tracer are required.
 type Config struct {
-	// APIServices is the informer of the stored APIServices. A client that writes an APIService must get its answer
-	// only after the informer's handlers have been called with the write.
+	// APIServices is the informer of the stored APIServices. The server must answer a write of an APIService only after
+	// the informer's handlers have been called with the write.
 	APIServices cache.SharedIndexInformer
 	// Client updates the status of APIServices.
 	Client apiregistrationclient.APIServicesGetter
@@ -171,7 +171,7 @@ func groupVersionOf(s *apiregistrationv1.APIService) schema.GroupVersion {
 }
 
 // Handler serves the APIs of other servers, and passes other requests to next. Before a client's request for
-// APIServices, Handler writes the APIServices of this server's own APIs.
+// APIServices, Handler writes the APIServices of this server's own APIs, unless the stored ones are up to date.
 func (a *Aggregator) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if strings.HasPrefix(req.URL.Path, apiServicesPath) && !byServer(req) {
@@ -212,7 +212,7 @@ func (a *Aggregator) handler(req *http.Request, next http.Handler) http.Handler 
 }
 
 // byServer tells whether this server itself makes the request. The server's own requests don't wait for the answers of
-// other servers: this server and another server could wait for each other.
+// other servers, because otherwise this server and another server could wait for each other.
 func byServer(req *http.Request) bool {
 	asking, ok := request.UserFrom(req.Context())
 	return ok && asking.GetName() == user.APIServerUser

@@ -102,7 +102,7 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// blocked is a Writer. Each write waits until the test closes release.
+// blocked is a Writer. Each create waits until the test closes release.
 type blocked struct{ writes, release chan struct{} }
 
 func (b *blocked) CreateAPIService(context.Context, *apiregistrationv1.APIService) error {

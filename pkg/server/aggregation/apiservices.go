@@ -54,7 +54,7 @@ func localAPIService(gv schema.GroupVersion, managed string, groupPriority, vers
 	}
 }
 
-// local writes the APIServices of this server's own APIs. Writing them takes as long as half of a start, and few
+// local writes the APIServices of this server's own APIs. Writing them takes long compared with a start, and few
 // clients read them. So local writes them when a client first requests APIServices, and keeps them up to date from then
 // on.
 type local struct {
@@ -62,7 +62,8 @@ type local struct {
 	writer      Writer
 
 	// changes counts events after which the stored APIServices may differ from the wanted ones: deletions, edits and
-	// calls of SetCustom. keptAt is the value of changes at the last complete write, and -1 before the first one.
+	// calls of SetCustom. keptAt is the value of changes at the last write without an error, and -1 before the first
+	// such write.
 	changes, keptAt atomic.Int64
 	// used is true after the first request for APIServices.
 	used atomic.Bool
@@ -119,8 +120,9 @@ func (l *local) use(ctx context.Context) {
 // request for APIServices writes the APIService again.
 func (l *local) deleted() { l.changes.Add(1) }
 
-// changed handles a new or changed APIService. If a client has edited an APIService of custom resources, changed
-// restores it. Edits of an APIService of a built-in API stay until the next start.
+// changed handles a new or changed APIService. If a client has edited the spec of an APIService of custom resources,
+// but not the label managedLabel, changed restores the spec. Edits of an APIService of a built-in API stay until the
+// next start.
 func (a *Aggregator) changed(s *apiregistrationv1.APIService) {
 	l := &a.local
 	if !l.used.Load() {
@@ -188,14 +190,14 @@ func (l *local) write(ctx context.Context) {
 	l.failed = err
 	l.mu.Unlock()
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "some APIServices of this server's own APIs could not be restored")
+		klog.FromContext(ctx).Error(err, "some APIServices of this server's own APIs could not be written; the next request for APIServices tries again")
 		return
 	}
 	l.keptAt.Store(changes)
 }
 
-// unwritten returns an error if some APIServices of this server's own APIs have never been written, because the last
-// write failed. There is no error before the first write.
+// unwritten returns an error if the last write of the APIServices of this server's own APIs failed, and no earlier
+// write succeeded. There is no error before the first write.
 func (l *local) unwritten() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,8 +9,9 @@ import (
 	"k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/helper"
 )
 
-// check requests the API's discovery document and adds the OpenAPI document of the API to /openapi/v3. The content of
-// the discovery document doesn't matter. The reasons of the returned condition are kube-aggregator's.
+// check returns the condition Available of the APIService. It requests the API's discovery document, whose content
+// doesn't matter. If the request succeeds, check also adds the OpenAPI document of the API to /openapi/v3. The reasons
+// of the condition are kube-aggregator's.
 func (r *remoteAPI) check(ctx context.Context) apiregistrationv1.APIServiceCondition {
 	host, err := r.server.host()
 	if err != nil {
@@ -47,7 +48,7 @@ func (r *remoteAPI) report(ctx context.Context, found apiregistrationv1.APIServi
 	}
 	stored := obj.(*apiregistrationv1.APIService)
 	if !r.serves(stored) {
-		return nil // another remoteAPI has replaced this one, and reports for the APIService
+		return nil // the APIService has changed, so this remoteAPI no longer reports for it
 	}
 	updated := stored.DeepCopy()
 	helper.SetAPIServiceCondition(updated, found)

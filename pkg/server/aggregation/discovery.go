@@ -64,7 +64,7 @@ func newListing(life context.Context, target aggregated.ResourceManager, runner 
 		started := make(chan struct{})
 		runner.Go(func() { manager.Run(life.Done(), started) })
 		select {
-		case <-started: // the first server is added after the start, so that the manager sends every request by its queue
+		case <-started: // the caller adds servers after the start, so the manager handles each server through its queue
 		case <-life.Done():
 		}
 		return manager
@@ -154,7 +154,7 @@ func (l *listing) note(r *remoteAPI, broken bool) {
 }
 
 // answered puts the discovery manager's result into discovery. It drops the result of a server that no longer serves
-// the group version.
+// the group version. If this server has interrupted the request, answered makes the manager repeat it.
 func (l *listing) answered(gv schema.GroupVersion, version apidiscoveryv2.APIVersionDiscovery) {
 	l.mu.Lock()
 	listed := l.apis[gv]

@@ -58,7 +58,7 @@ func version(resource string) apidiscoveryv2.APIVersionDiscovery {
 }
 
 // TestAnswers checks that an answer goes into discovery only if it comes from the present server of the group version.
-// A request for the list of groups waits for the answer to the last request.
+// A request for the list of groups waits for the answer to the last request of the discovery manager.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	unknown := apidiscoveryv2.APIVersionDiscovery{Version: "v1", Freshness: apidiscoveryv2.DiscoveryFreshnessStale}

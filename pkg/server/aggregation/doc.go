@@ -5,7 +5,7 @@
 // the constructor.
 //
 // The library k8s.io/kube-aggregator does the same in a server of its own, with a dozen controllers. In this package,
-// only the informer of APIServices runs until an APIService names another server. From then on, one goroutine runs the
-// library's discovery manager, and one goroutine for each such APIService checks the server. To add kinds to this
-// server itself, use package registry or a CustomResourceDefinition.
+// only the informer of APIServices runs until an APIService names another server. From then on, the library's discovery
+// manager runs, and one goroutine for each such APIService checks the server. To add kinds to this server itself, use
+// package registry or a CustomResourceDefinition.
 package aggregation

@@ -18,14 +18,15 @@ func (a *Aggregator) AddChecks(server *genericapiserver.GenericAPIServer, custom
 		after cache.DoneChecker
 	}{
 		{"start-kube-aggregator-informers", a.config.APIServices.HasSyncedChecker()},
-		// When an APIService is known, requests are passed on to its server, the server is in discovery, and a goroutine
-		// requests the server's OpenAPI documents and writes its status.
+		// When an APIService is known, requests are passed on to its server, the server is in discovery, and a
+		// goroutine requests the server's OpenAPI documents and writes the status of the APIService.
 		{"apiservice-registration-controller", a.followed},
 		{"apiservice-discovery-controller", a.followed},
 		{"apiservice-openapi-controller", a.followed},
 		{"apiservice-openapiv3-controller", a.followed},
 		{"apiservice-status-remote-available-controller", a.followed},
-		// The APIServices of this server's own APIs are made from the definitions. They are available from the beginning.
+		// When "custom" is done, the Aggregator has the APIServices of all of this server's own APIs. They are
+		// available from the beginning.
 		{"kube-apiserver-autoregistration", custom},
 		{"apiservice-status-local-available-controller", custom},
 	} {
@@ -33,8 +34,8 @@ func (a *Aggregator) AddChecks(server *genericapiserver.GenericAPIServer, custom
 			return err
 		}
 	}
-	// This server writes the APIServices of its own APIs at the first request for APIServices, so the check succeeds
-	// before.
+	// This server writes the APIServices of its own APIs at the first request for APIServices. Before that request, the
+	// check succeeds.
 	return server.AddHealthChecks(healthz.NamedCheck("autoregister-completion", func(*http.Request) error { return a.local.unwritten() }))
 }
 

@@ -11,7 +11,7 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
-// refusing is a Writer that returns its error.
+// refusing is a Writer. Its methods return the field err.
 type refusing struct{ err error }
 
 func (r *refusing) CreateAPIService(context.Context, *apiregistrationv1.APIService) error {
@@ -24,8 +24,8 @@ func (r *refusing) UpdateAPIService(context.Context, *apiregistrationv1.APIServi
 
 func (r *refusing) DeleteAPIService(context.Context, string) error { return r.err }
 
-// The check "autoregister-completion" fails after a failed first write of the server's own APIServices, until a write
-// succeeds.
+// TestUnwritten checks that the check "autoregister-completion" fails after a failed first write of the server's own
+// APIServices, until a write succeeds.
 func TestUnwritten(t *testing.T) {
 	t.Parallel()
 	writer := &refusing{}
@@ -58,7 +58,8 @@ type step chan struct{}
 func (step) Name() string            { return "step" }
 func (s step) Done() <-chan struct{} { return s }
 
-// The hook of waitFor ends when its step is done. The health check of a hook succeeds when the hook has ended.
+// TestWaitFor checks that the hook of waitFor ends when its step is done, and not before. The health check of a hook
+// succeeds when the hook has ended.
 func TestWaitFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

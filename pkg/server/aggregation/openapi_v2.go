@@ -28,7 +28,7 @@ const swaggerPath = "/openapi/v2"
 type swagger struct {
 	// wanted is true after the first request for the document of this server. All remoteAPIs of an Aggregator share it.
 	wanted *atomic.Bool
-	// settled is true after the first check of the other server since then.
+	// settled is true after the first check of the other server with wanted true, and after the end of the remoteAPI.
 	settled condition.Variable[bool]
 
 	mu sync.Mutex
@@ -86,13 +86,13 @@ func (s *swagger) refresh(ctx context.Context, r *remoteAPI) {
 			klog.FromContext(ctx).V(2).Info("the OpenAPI document of another server isn't up to date", "APIService", r.service.Name, "err", err)
 		}
 	}
-	if ctx.Err() == nil { // a hold may have interrupted the request; its release starts the next check
+	if ctx.Err() == nil { // otherwise, Hold has interrupted the check, or the remoteAPI has ended
 		s.settled.Set(true)
 	}
 }
 
-// read requests the document of the server of r, and keeps the part that describes the API. The library's downloader
-// sends the ETag of the last answer.
+// read requests the document of the server of r, and keeps the part that describes the API. kube-aggregator's
+// downloader sends the ETag of the last answer.
 func (s *swagger) read(ctx context.Context, r *remoteAPI) error {
 	var downloader aggregator.Downloader
 	document, etag, _, err := downloader.Download(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -101,7 +101,7 @@ func (s *swagger) read(ctx context.Context, r *remoteAPI) error {
 		defer context.AfterFunc(ctx, cancel)()
 		r.pass(w, req.WithContext(asked))
 	}), s.known().Etag)
-	if err != nil || document == nil { // the document has not changed, or the other server has none
+	if err != nil || document == nil { // document is nil if it hasn't changed, or if the other server has none
 		return err
 	}
 	s.mu.Lock()
@@ -111,8 +111,8 @@ func (s *swagger) read(ctx context.Context, r *remoteAPI) error {
 }
 
 // byAggregator tells whether a server makes the request: this server itself, or the aggregator of another miniapi or
-// kube-apiserver. An aggregator uses only the APIs that this server has itself, so it doesn't wait for other servers.
-// Otherwise, two servers that have APIServices for each other would wait for each other.
+// kube-apiserver. Such a server uses only the APIs that this server has itself, so its request doesn't wait for other
+// servers. Otherwise, two servers that have APIServices for each other would wait for each other.
 func byAggregator(req *http.Request) bool {
 	asking, ok := request.UserFrom(req.Context())
 	return ok && slices.Contains([]string{user.APIServerUser, "system:aggregator"}, asking.GetName())

@@ -52,7 +52,8 @@ func TestOpenAPIV2Waits(t *testing.T) {
 	}
 }
 
-// A request for /openapi/v2 doesn't wait for a server whose APIService is deleted meanwhile.
+// TestOpenAPIV2OfDeletedAPIService checks that a request for /openapi/v2 doesn't wait for a server whose APIService is
+// deleted meanwhile.
 func TestOpenAPIV2OfDeletedAPIService(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -66,10 +67,11 @@ func TestOpenAPIV2OfDeletedAPIService(t *testing.T) {
 	})
 }
 
-// Swaggers sorts the documents by the priority of the group, and then by name. It leaves servers without a document out.
+// TestSwaggers checks that Swaggers sorts the documents by the priority of the group, and then by name. It also checks
+// that Swaggers leaves out servers without a document.
 func TestSwaggers(t *testing.T) {
 	t.Parallel()
-	a, _ := with(t, nil) // the server of with has no document
+	a, _ := with(t, nil) // the server that the function with adds has no document
 	for _, s := range []struct {
 		name     string
 		priority int32

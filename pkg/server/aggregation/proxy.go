@@ -88,8 +88,8 @@ func (r *remoteAPI) pass(w http.ResponseWriter, req *http.Request) {
 
 // whileAsked returns the context of the request to the other server. The context ends when the client is gone. It also
 // ends after the beginning of a stop of this server: at once for a watch, and after stopTimeout for any other request.
-// If the request's deadline passes, the context ends stopTimeout later, so that the filter with the deadline can answer
-// the client first.
+// If the request's deadline passes, the context ends stopTimeout later, so that the timeout filter can answer the
+// client first.
 func (r *remoteAPI) whileAsked(req *http.Request) (context.Context, context.CancelFunc) {
 	asked := req.Context()
 	ctx, end := context.WithCancel(context.WithoutCancel(asked))
@@ -150,8 +150,8 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// hijackable is a response writer. If a handler takes over the connection of the response, this server closes the
-// connection when it stops.
+// hijackable is a response writer. If a handler takes over the connection of the response, the connection is closed
+// stopTimeout after the beginning of a stop of this server.
 type hijackable struct {
 	http.ResponseWriter
 
@@ -167,8 +167,8 @@ func (h *hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return connections.CloseAfter(h.life, stopTimeout, conn), buffered, nil
 }
 
-// fail answers that the other server can't be reached, and counts the request in kube-apiserver's metric of requests
-// that weren't passed on.
+// fail answers that the other server can't be reached, and counts the request in the metric
+// apiserver_request_terminations_total.
 func (r *remoteAPI) fail(w http.ResponseWriter, req *http.Request, err error) {
 	r.explain(w, req, err)
 	info, _ := request.RequestInfoFrom(req.Context())
@@ -186,9 +186,9 @@ func (r *remoteAPI) explain(w http.ResponseWriter, req *http.Request, err error)
 // failing answers requests to which the other server gave no answer.
 type failing struct{ *remoteAPI }
 
-// Error implements proxy.ErrorResponder. It counts the request only if the other server isn't available, because
-// kube-apiserver passes no request on to such a server and counts the request instead. Other failures, such as a client
-// that is gone, aren't counted here.
+// Error implements proxy.ErrorResponder. It counts the request in apiserver_request_terminations_total only if the
+// other server isn't available, because kube-apiserver refuses and counts requests for such a server. Other failures,
+// such as a client that is gone, aren't counted here.
 func (f failing) Error(w http.ResponseWriter, req *http.Request, err error) {
 	if f.available.Load() {
 		f.explain(w, req, err)

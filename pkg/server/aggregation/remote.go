@@ -87,7 +87,7 @@ func (r *remoteAPI) end() {
 	r.undescribe()
 }
 
-// run checks the other server again and again, until end is called.
+// run checks the other server again and again, until the remoteAPI ends.
 func (r *remoteAPI) run() {
 	defer r.server.release()
 	backoff := retries()
@@ -129,15 +129,16 @@ func (r *remoteAPI) ask(backoff *wait.Backoff) time.Duration {
 	return pause
 }
 
-// observe handles a change of the APIService. If the status has lost the condition Available, because a client has
-// written another status or restored an old one, observe starts a check, which writes the condition again.
+// observe handles a change of the APIService. If the last check succeeded, but the status lacks the condition
+// Available, observe starts a check, which writes the condition again. For example, a client has written another status
+// or restored an old one.
 func (r *remoteAPI) observe(s *apiregistrationv1.APIService) {
 	if r.available.Load() && !helper.IsAPIServiceConditionTrue(s, apiregistrationv1.Available) {
 		r.checkSoon()
 	}
 }
 
-// checkSoon makes the goroutine of the remoteAPI check the server at once.
+// checkSoon makes the goroutine of the remoteAPI skip the pause before the next check.
 func (r *remoteAPI) checkSoon() {
 	select {
 	case r.again <- struct{}{}:

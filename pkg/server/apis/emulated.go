@@ -10,8 +10,9 @@ import (
 
 // emulate disables the resources that the emulated version of Kubernetes didn't serve yet. If --runtime-config enables
 // one of them by name, or a version that has only such resources, the result is an error. With
-// RuntimeConfigForwardCompatible, these resources stay enabled instead. With ForwardCompatible, a resource also stays
-// enabled in a version if it is enabled in an older beta or stable version.
+// RuntimeConfigForwardCompatible, the resources that --runtime-config enables stay enabled instead. With
+// ForwardCompatible, a resource also stays enabled in a version if it is enabled in a beta or stable version of lower
+// priority.
 func (o Config) emulate(apis *serverstorage.ResourceConfig) error {
 	emulated := o.Versions.EmulationVersion()
 	if binary := o.Versions.BinaryVersion(); emulated.AtLeast(version.MajorMinor(binary.Major(), binary.Minor())) {

@@ -1,7 +1,7 @@
 // Package audit configures the audit log of a server: the requests that the server reports to its audit backends.
 //
-// [Apply] applies the flags, after [ValidateFiles] has checked the files that they name. [Add] adds a backend that is no
-// flag. Don't use the package for a log that developers read: see package requestlog.
+// [Apply] applies the flags, after [ValidateFiles] has checked the files that they name. [Add] adds a backend that no
+// flag configures. Don't use the package for a log that developers read: see package requestlog.
 package audit
 
 import (
@@ -17,8 +17,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/files"
 )
 
-// Add sends audit events to a further backend, in addition to the configured ones. If the argument "rules" isn't nil,
-// it replaces the configured policy. Without any policy, the backend gets all events with requests and responses.
+// Add makes a server send audit events to another backend, too. If the argument "rules" isn't nil, it replaces the
+// configured policy for all backends. If there is no policy at all, the backend gets all events with requests and
+// responses.
 func Add(config *genericapiserver.Config, backend audit.Backend, rules *auditinternal.Policy) {
 	if config.AuditBackend != nil {
 		backend = audit.Union(config.AuditBackend, backend)
@@ -38,8 +39,8 @@ func Apply(o *genericoptions.AuditOptions, config *genericapiserver.Config) erro
 	if err == nil {
 		return nil
 	}
-	// The library's error names a file, but not its flag. Therefore, the returned error names the flags of all
-	// files.
+	// The error of k8s.io/apiserver names a file, but not the file's flag. Therefore, the returned error names the
+	// flags of all files.
 	var files []string
 	for _, file := range []struct{ flag, path string }{
 		{"--audit-policy-file", o.PolicyFile},
@@ -53,7 +54,8 @@ func Apply(o *genericoptions.AuditOptions, config *genericapiserver.Config) erro
 	return fmt.Errorf("%s: %w", strings.Join(files, ", "), err)
 }
 
-// ValidateFiles checks the audit policy file and the webhook's kubeconfig file.
+// ValidateFiles checks the audit policy file and the webhook's kubeconfig file. The result has an entry for each file,
+// which is nil without an error.
 func ValidateFiles(o *genericoptions.AuditOptions) []error {
 	return []error{checkPolicy(o), checkWebhook(o)}
 }

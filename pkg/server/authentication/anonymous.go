@@ -7,7 +7,7 @@ import (
 	"k8s.io/apiserver/pkg/apis/apiserver"
 )
 
-// anonymous returns the settings of the flags for requests without credentials.
+// anonymous returns the settings for requests without credentials, as the flags set them.
 func (o *Options) anonymous() *apiserver.AnonymousAuthConfig {
 	config := &apiserver.AnonymousAuthConfig{Enabled: o.Anonymous.Allow}
 	if o.Anonymous.Allow && !o.anonymousGiven() {
@@ -25,11 +25,11 @@ func (o *AnonymousOptions) defaultSentence() string {
 	if o.DefaultPaths == nil {
 		return ""
 	}
-	return fmt.Sprintf(" Without this flag they reach %v alone.", o.DefaultPaths)
+	return fmt.Sprintf(" Without this flag, only the paths %v allow such requests.", o.DefaultPaths)
 }
 
 // ApplyAuthorization turns anonymous requests off if the authorization mode AlwaysAllow is on, as kube-apiserver does:
-// otherwise, anonymous users would be cluster admins. Anonymous requests that are limited to some paths stay allowed.
+// otherwise, anonymous users would be cluster admins. Anonymous requests that are limited to DefaultPaths stay allowed.
 // The result is a warning, or "".
 func (o *Options) ApplyAuthorization(modes []string) (warning string) {
 	restricted := o != nil && o.Anonymous.DefaultPaths != nil && !o.anonymousGiven()

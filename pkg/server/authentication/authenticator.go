@@ -25,7 +25,8 @@ import (
 
 // Environment has the parts of the server that authentication needs.
 type Environment struct {
-	// Client reads the objects that tokens are bound to. Only the authentication of requests uses the client, so it may
+	// Client reads the objects that tokens are bound to, and the Secrets of bootstrap tokens and legacy tokens. It also
+	// records the use of legacy tokens in their Secrets. Only the authentication of requests uses the client, so it may
 	// be a client of the server that is being built.
 	Client corev1client.CoreV1Interface
 	// ClientCA has authorities for client certificates in addition to --client-ca-file. One is the server's own
@@ -46,15 +47,15 @@ type Applied struct {
 	Keys serviceaccount.KeySet
 	// RequestHeader has the trusted front proxies. It is nil if there are none.
 	RequestHeader *authenticatorfactory.RequestHeaderConfig
-	// Config is the file of --authentication-config, or nil without one. The caller must call its method Follow, which
-	// reads the file again when it changes.
+	// Config is the file of --authentication-config, or nil without one. The caller must call Config.Follow, which
+	// reads the file again when the file changes.
 	Config *reload.File
 
 	clientCAs []dynamiccertificates.CAContentProvider
 	jwksURI   string
 }
 
-// ClientCA has the authorities for client certificates. It is nil if there are none.
+// ClientCA returns the authorities for client certificates, or nil if there are none.
 func (a *Applied) ClientCA() dynamiccertificates.CAContentProvider {
 	switch len(a.clientCAs) {
 	case 0:
@@ -65,8 +66,9 @@ func (a *Applied) ClientCA() dynamiccertificates.CAContentProvider {
 	return dynamiccertificates.NewUnionCAContentProvider(a.clientCAs...)
 }
 
-// Discovery returns the documents at the paths of package serviceaccount. The result is an error if the issuer isn't an
-// https URL; kube-apiserver then runs without these paths.
+// Discovery returns the documents at serviceaccount.ConfigurationPath and serviceaccount.JWKSPath. The result is an
+// error if the issuer isn't an https URL without a query and a fragment. kube-apiserver logs this error, and runs
+// without these paths.
 func (a *Applied) Discovery(externalAddress string) (*serviceaccount.Discovery, error) {
 	return serviceaccount.NewDiscovery(a.Tokens.Issuer, a.jwksURI, externalAddress, a.Keys)
 }

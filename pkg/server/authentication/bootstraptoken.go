@@ -16,7 +16,8 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// These are the names in Secrets of bootstrap tokens, see
+// These names belong to bootstrap tokens: the type of a token's Secret, the beginning of the Secret's name, the
+// beginning of the user's name, and a group of the user. See
 // https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens/.
 const (
 	bootstrapTokenType       = corev1.SecretTypeBootstrapToken

@@ -49,8 +49,7 @@ func newJWT(open context.Context, o *Options, configured apiserver.JWTAuthentica
 		JWTAuthenticator:  configured,
 		DisallowedIssuers: o.ServiceAccounts.Issuers,
 		APIServerID:       env.APIServerID,
-		// The configuration file has no setting for the algorithms. All algorithms except symmetric algorithms are
-		// safe.
+		// The configuration file has no setting for the algorithms, so all asymmetric algorithms are allowed.
 		SupportedSigningAlgs: oidc.AllValidSigningAlgorithms(),
 	}
 	if o.ConfigFile == "" {
@@ -67,8 +66,8 @@ func newJWT(open context.Context, o *Options, configured apiserver.JWTAuthentica
 	return oidc.New(open, options)
 }
 
-// issuerClient returns an HTTP client like the default client of the library for JWTs. Its connections end with the
-// context "open".
+// issuerClient returns an HTTP client with the settings of the default client of package oidc in k8s.io/apiserver. Its
+// connections end with the context "open".
 func issuerClient(open context.Context, authority string) (*http.Client, error) {
 	var roots *x509.CertPool // nil stands for the authorities that the operating system trusts
 	if authority != "" {

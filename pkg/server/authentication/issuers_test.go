@@ -13,7 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/apis/apiserver"
 )
 
-// newIssuer starts an issuer that publishes the URL of its keys. The channel ended gets a value for each connection
+// newIssuer starts an issuer that publishes the URL of its keys. The channel "ended" gets a value for each connection
 // that has ended.
 func newIssuer(t *testing.T) (configured apiserver.JWTAuthenticator, ended <-chan struct{}) {
 	t.Helper()
@@ -38,8 +38,8 @@ func newIssuer(t *testing.T) (configured apiserver.JWTAuthenticator, ended <-cha
 	}, closed
 }
 
-// TestIssuersEnd checks that the connections to a replaced issuer end at once. Otherwise they would stay open for
-// 90 seconds.
+// TestIssuersEnd checks that a call of the function "end" closes the connections to an issuer. Otherwise they would
+// stay open for 90 seconds.
 func TestIssuersEnd(t *testing.T) {
 	t.Parallel()
 	configured, ended := newIssuer(t)

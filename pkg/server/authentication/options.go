@@ -26,7 +26,7 @@ type Options struct {
 	APIAudiences []string
 	// BootstrapTokens lets Secrets of type bootstrap.kubernetes.io/token authenticate.
 	BootstrapTokens bool
-	// ConfigFile is an AuthenticationConfiguration (KEP-3331).
+	// ConfigFile is the path of an AuthenticationConfiguration (KEP-3331).
 	ConfigFile string
 
 	Anonymous       AnonymousOptions
@@ -90,8 +90,8 @@ type OIDCOptions struct {
 	RequiredClaims                map[string]string
 }
 
-// NewOptions returns the defaults. They are kube-apiserver's, with two differences: anonymous requests are allowed at
-// the paths of health checks only, and service account tokens need no flag.
+// NewOptions returns the defaults. They are kube-apiserver's, with two differences: anonymous requests are allowed only
+// at /version and the paths of health checks, and service account tokens need no flag.
 func NewOptions() *Options {
 	return &Options{
 		Anonymous: AnonymousOptions{Allow: true, DefaultPaths: healthPaths()},
@@ -132,7 +132,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 
 func (o *ServiceAccountOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.Issuers, "service-account-issuer", o.Issuers,
-		"Issuer of service account tokens. May be given several times: the first signs, all are accepted.")
+		"Issuer of service account tokens. May be given several times: new tokens have the first issuer, and tokens of all issuers are accepted.")
 	fs.StringArrayVar(&o.KeyFiles, "service-account-key-file", o.KeyFiles,
 		"File with PEM encoded RSA or ECDSA keys, private or public, that verify service account tokens. May be given several times. By default, the signing key.")
 	fs.StringVar(&o.SigningKeyFile, "service-account-signing-key-file", o.SigningKeyFile,
@@ -153,11 +153,11 @@ func (o *WebhookOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Version, "authentication-token-webhook-version", o.Version,
 		"Version of authentication.k8s.io TokenReview that the webhook is sent.")
 	fs.DurationVar(&o.CacheTTL, "authentication-token-webhook-cache-ttl", o.CacheTTL,
-		"For how long the webhook's answers are kept.")
+		"For how long the server caches the webhook's answers.")
 }
 
 func (o *OIDCOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.IssuerURL, "oidc-issuer-url", o.IssuerURL, "Issuer of the JWTs to accept; https alone.")
+	fs.StringVar(&o.IssuerURL, "oidc-issuer-url", o.IssuerURL, "Issuer of the JWTs to accept. It must be an https URL.")
 	fs.StringVar(&o.ClientID, "oidc-client-id", o.ClientID, "Audience that the JWTs must be for.")
 	fs.StringVar(&o.CAFile, "oidc-ca-file", o.CAFile, "Authorities for the issuer's certificate. By default, the host's.")
 	fs.StringVar(&o.UsernameClaim, "oidc-username-claim", o.UsernameClaim, "JWT claim with the user's name.")

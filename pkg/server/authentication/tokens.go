@@ -37,8 +37,8 @@ func (t *bearerTokens) with(issuers []issuer) authenticator.Token {
 	return token
 }
 
-// agnostic wraps an authenticator that doesn't check the audiences of tokens. The result has the audiences of the API
-// server.
+// agnostic wraps an authenticator that doesn't check the audiences of tokens. Each token that it accepts counts as a
+// token for the audiences of the API server.
 func agnostic(o *Options, token authenticator.Token) authenticator.Token {
 	return authenticator.WrapAudienceAgnosticToken(o.audiences(), token)
 }

@@ -16,7 +16,8 @@ func certificatePEM(t *testing.T) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType, Bytes: certificate.Raw}))
 }
 
-// A client must not be able to pose as a proxy, because the server takes the user of a request from a proxy's headers.
+// TestProxiesAreDistinctFromClients checks that ValidateFiles refuses authorities by which a client could pose as a
+// proxy. The server takes the user of a request from a proxy's headers.
 func TestProxiesAreDistinctFromClients(t *testing.T) {
 	t.Parallel()
 	one, another, third := certificatePEM(t), certificatePEM(t), certificatePEM(t)

@@ -28,8 +28,8 @@ type Authorization struct {
 	// Modes are the modes of --authorization-mode or of the file of --authorization-config. A changed file must have
 	// the same modes, except for Webhook.
 	Modes []string
-	// Config is the file of --authorization-config, or nil without one. The caller must call its method Follow, which
-	// reads the file again when it changes.
+	// Config is the file of --authorization-config, or nil without one. The caller must call Config.Follow, which reads
+	// the file again when the file changes.
 	Config *reload.File
 }
 
@@ -39,10 +39,10 @@ type ruledAuthorizer interface {
 	authorizer.RuleResolver
 }
 
-// Build makes the authorizer. The argument shared makes the informers that the modes need: roles and bindings for RBAC;
-// pods, volumes and further resources for Node. The caller starts the informers after Build, and serves requests only
-// after they have synced. Connections to webhooks end with ctx, which must last as long as the server. The metrics name
-// the server by apiServerID.
+// Build makes the authorizer. The argument "shared" makes the informers that the modes need: roles and bindings for
+// RBAC; pods, volumes and further resources for Node. The caller starts the informers after Build, and serves requests
+// only after they have synced. Connections to webhooks end with ctx, which must last as long as the server. The metrics
+// name the server by apiServerID.
 func (o *Options) Build(ctx context.Context, shared informers.SharedInformerFactory, apiServerID string) (*Authorization, error) {
 	config, data, err := o.configuration()
 	if err != nil {
@@ -82,7 +82,7 @@ type united struct {
 }
 
 // with joins the authorizers of the chain in the order of a configuration, and adds the configuration's webhooks. The
-// function end closes the connections to these webhooks.
+// function "end" closes the connections to these webhooks.
 func (c chain) with(ctx context.Context, config *apiserver.AuthorizationConfiguration) (_ ruledAuthorizer, end context.CancelFunc, err error) {
 	open, cancel := context.WithCancel(ctx)
 	defer func() {
@@ -90,8 +90,8 @@ func (c chain) with(ctx context.Context, config *apiserver.AuthorizationConfigur
 			cancel()
 		}
 	}()
-	// Members of system:masters may do everything in every mode. As in kube-apiserver, the authorizer for them has no
-	// name and no metrics.
+	// Members of system:masters may do everything in every mode. As in kube-apiserver, there are no metrics of the
+	// authorizer for them.
 	authorizers := []union.NamedAuthorizer{{
 		AuthorizerName: "system:masters", Authorizer: authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup),
 	}}

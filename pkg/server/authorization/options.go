@@ -79,9 +79,9 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Webhook.Version, "authorization-webhook-version", o.Webhook.Version,
 		"Version of authorization.k8s.io SubjectAccessReview that the webhook is sent.")
 	fs.DurationVar(&o.Webhook.AuthorizedTTL, "authorization-webhook-cache-authorized-ttl", o.Webhook.AuthorizedTTL,
-		"For how long a yes of the webhook is kept.")
+		"For how long the server caches an allowing answer of the webhook.")
 	fs.DurationVar(&o.Webhook.UnauthorizedTTL, "authorization-webhook-cache-unauthorized-ttl", o.Webhook.UnauthorizedTTL,
-		"For how long a no of the webhook is kept.")
+		"For how long the server caches a refusing answer of the webhook.")
 	fs.StringVar(&o.ConfigFile, "authorization-config", o.ConfigFile,
 		"File with an AuthorizationConfiguration. Excludes --authorization-mode and --authorization-webhook-*.")
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/reload"
 )
 
-// reloaded has the authorizers of the file of --authorization-config, and replaces them when the file changes.
+// reloaded decides by the authorizers of the last valid content of the file of --authorization-config.
 type reloaded struct {
 	current *reload.Current[ruledAuthorizer]
 }
@@ -47,8 +47,8 @@ func (r *reloaded) RulesFor(ctx context.Context, u user.Info, namespace string) 
 	return now.RulesFor(ctx, u, namespace)
 }
 
-// follow returns the file of --authorization-config. The file is read again when it changes (KEP-3221). Connections to
-// the webhooks of the file end with life.
+// follow returns the file of --authorization-config. The server reads the file again when it changes (KEP-3221).
+// Connections to the webhooks of the file end with life.
 func (o *Options) follow(life context.Context, data []byte, builtIn chain, current *reloaded, apiServerID string) *reload.File {
 	metrics.RegisterMetrics()
 	metrics.RecordAuthorizationConfigLastConfigInfo(apiServerID, string(data))

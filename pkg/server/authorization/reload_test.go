@@ -54,7 +54,7 @@ func TestReloadModes(t *testing.T) {
 	for _, test := range []struct{ name, reason, content, want string }{
 		{"another order", "modes may be reordered", configHead + rbacMode + denyMode, ""},
 		{"one less", "RBAC can't be removed", configHead + denyMode, "the types of the authorizers, except Webhook, are [AlwaysDeny]: must be [AlwaysDeny RBAC], as at the start of the server"},
-		{"one more", "what Node needs to see isn't followed", configHead + denyMode + rbacMode + "\n- {type: Node, name: node}", "are [AlwaysDeny Node RBAC]: must be"},
+		{"one more", "the informers that Node needs weren't started", configHead + denyMode + rbacMode + "\n- {type: Node, name: node}", "are [AlwaysDeny Node RBAC]: must be"},
 		{"another", "nothing but webhooks can be added", configHead + denyMode + "\n- {type: AlwaysAllow, name: alwaysallow}", "are [AlwaysAllow AlwaysDeny]: must be"},
 		{"name", "the metrics name an authorizer by its mode", configHead + strings.Replace(denyMode, "name: alwaysdeny", "name: other", 1) + rbacMode, "expected name alwaysdeny"},
 	} {
@@ -67,8 +67,8 @@ func TestReloadModes(t *testing.T) {
 	}
 }
 
-// TestReloadUnderWay changes the file while a webhook decides on a request. The webhook that the new file replaces
-// still answers the request. After that response, the server's connections to the webhook end.
+// TestReloadUnderWay changes the file while a webhook decides on a request. The new file doesn't have the webhook. The
+// webhook still answers the request. After that response, the server's connections to the webhook end.
 func TestReloadUnderWay(t *testing.T) {
 	t.Parallel()
 	asked, answer, ended := make(chan struct{}), make(chan struct{}), make(chan struct{}, 10)

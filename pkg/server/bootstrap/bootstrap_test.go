@@ -123,7 +123,7 @@ func TestReconcile(t *testing.T) {
 			"taken", func(role *rbacv1.ClusterRole, binding *rbacv1.ClusterRoleBinding) {
 				role.Rules, binding.Subjects = nil, nil
 			},
-			3, []string{"system:authenticated"}, "what was taken comes back, a rule a resource",
+			3, []string{"system:authenticated"}, "Ensure restores removed subjects, and removed rules as one rule for each resource",
 		},
 		{
 			"added", func(role *rbacv1.ClusterRole, binding *rbacv1.ClusterRoleBinding) {
@@ -139,7 +139,7 @@ func TestReconcile(t *testing.T) {
 		{
 			"other role", func(_ *rbacv1.ClusterRole, binding *rbacv1.ClusterRoleBinding) {
 				binding.RoleRef.Name, binding.Subjects = "cluster-admin", []rbacv1.Subject{stranger}
-			}, 2, []string{"system:authenticated"}, "a roleRef can't be changed: it is made anew",
+			}, 2, []string{"system:authenticated"}, "a roleRef can't be changed, so Ensure creates the binding again",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -327,7 +327,8 @@ func named[P metav1.Object](objects []P, name string) P {
 	return objects[slices.IndexFunc(objects, func(object P) bool { return object.GetName() == name })]
 }
 
-// TestBindings checks that the roles of all bindings exist.
+// TestBindings checks that the roles of all bindings exist. It also checks that Objects returns each namespace before
+// the objects in the namespace.
 func TestBindings(t *testing.T) {
 	t.Parallel()
 
@@ -369,7 +370,7 @@ func TestBindings(t *testing.T) {
 }
 
 // TestAggregatedRoles checks the roles that Objects returns. With Config.Aggregated, each role with an aggregationRule
-// has the rules that a controller would write. The other roles are the same as without it.
+// has the rules that a controller would write. The other roles don't depend on Config.Aggregated.
 func TestAggregatedRoles(t *testing.T) {
 	t.Parallel()
 	rules := func(aggregated bool) map[string][]rbacv1.PolicyRule {

@@ -41,7 +41,8 @@ func (s roleSpec) clusterRole() *rbacv1.ClusterRole {
 	return role
 }
 
-// defaultMeta returns metadata with the label and the annotation of objects that Ensure reconciles at each start.
+// defaultMeta returns metadata with the label and the annotation of roles and bindings that Ensure reconciles at each
+// start.
 func defaultMeta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace:   namespace,

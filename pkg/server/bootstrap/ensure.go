@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// workers is the number of concurrent requests. The store writes concurrent changes together, so several workers are
-// faster than one.
+// workers is the largest number of concurrent requests of a call of reconcile. The store writes concurrent changes
+// together, so several workers are faster than one.
 const workers = 8
 
 // Ensure creates missing objects, and reconciles stored objects that differ from the defaults. A server should call

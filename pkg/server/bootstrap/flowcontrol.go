@@ -17,7 +17,7 @@ import (
 )
 
 // PriorityLevelConfigurations returns the default priority levels: the mandatory and the suggested levels. Clients may
-// expect to find them in a list. This server doesn't queue requests by priority levels.
+// expect these levels in a list, but this server doesn't queue requests by priority levels.
 func PriorityLevelConfigurations() []*flowcontrolv1.PriorityLevelConfiguration {
 	return updatedByServer(bootstrap.MandatoryPriorityLevelConfigurations, bootstrap.SuggestedPriorityLevelConfigurations)
 }

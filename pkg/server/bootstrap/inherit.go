@@ -23,7 +23,7 @@ var (
 	splitFrom = map[string]string{"system:public-info-viewer": "system:discovery"}
 )
 
-// inherit creates missing objects as copies of other objects. The keys of the second argument are the names of the
+// inherit creates missing objects as copies of other objects. The keys of the argument "from" are the names of the
 // copies, and the values are the names of the originals. inherit makes no copy of an original that isn't in the list.
 // The function successor makes a copy, or returns nil if no copy is needed. The results are the created copies.
 func inherit[T any, P interface {
@@ -64,7 +64,8 @@ func inheritRules(name string, of *rbacv1.ClusterRole) *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{ObjectMeta: inheritMeta(name, of), Rules: of.Rules}
 }
 
-// inheritSubjects returns the default binding of a name, with the subjects of another binding.
+// inheritSubjects returns the default binding with the given name. The subjects, labels and annotations are those of
+// the binding "of". The result is nil if there is no such default binding.
 func inheritSubjects(name string, of *rbacv1.ClusterRoleBinding) *rbacv1.ClusterRoleBinding {
 	for _, binding := range ClusterRoleBindings() {
 		if binding.Name == name {

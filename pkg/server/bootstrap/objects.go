@@ -48,8 +48,8 @@ type Config struct {
 	// no endpoints. A server sets no address if clients on other machines can't reach the server, or if
 	// --endpoint-reconciler-type is none.
 	AdvertiseAddress netip.Addr
-	// ClientCA and RequestHeader are what extension API servers need to authenticate requests: the authority of client
-	// certificates, and the authority and the headers of front proxies. Either may be nil.
+	// ClientCA and RequestHeader have the data by which extension API servers authenticate requests: the authority of
+	// client certificates, and the authority and the headers of front proxies. Either may be nil.
 	ClientCA      dynamiccertificates.CAContentProvider
 	RequestHeader *authenticatorfactory.RequestHeaderConfig
 	// Served tells whether a resource is served. Objects leaves out objects of resources that --runtime-config turns
@@ -70,8 +70,8 @@ func (c Config) served(resources ...schema.GroupVersionResource) bool {
 	return true
 }
 
-// --runtime-config can turn these resources off. Then the server creates none of their objects. All other objects of this
-// package are in the core group.
+// --runtime-config can turn these resources off. If a resource in one of these lists is off, the server creates no
+// objects of that list. All other objects of this package are in the core group.
 var (
 	rbacResources        = resourcesOf(rbacv1.SchemeGroupVersion, "clusterroles", "clusterrolebindings", "roles", "rolebindings")
 	priorityClasses      = resourcesOf(schedulingv1.SchemeGroupVersion, "priorityclasses")

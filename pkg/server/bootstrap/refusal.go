@@ -9,9 +9,9 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
-// IsRefusal tells whether all parts of an error are answers of an API with an HTTP status below 500 or with the reason
-// InternalError. A refusal by admission has a status below 500, and the failure of a webhook has this reason. An error
-// without an answer of an API isn't a refusal.
+// IsRefusal tells whether an error is an error of an API with an HTTP status below 500 or with the reason
+// InternalError. A refusal by admission has a status below 500, and the failure of a webhook has this reason. An
+// aggregate is a refusal if all its errors are. A nil error isn't a refusal.
 func IsRefusal(err error) bool {
 	return err != nil && utilerrors.FilterOut(err, func(err error) bool {
 		var answer apierrors.APIStatus

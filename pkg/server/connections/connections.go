@@ -17,7 +17,7 @@ type Connections struct {
 	close context.CancelFunc
 }
 
-// New returns connections that end with ctx, or with Close.
+// New returns Connections without a connection. Connections that Dial makes end with ctx, or with Close.
 func New(ctx context.Context) *Connections {
 	c := &Connections{}
 	c.open, c.close = context.WithCancel(ctx)
@@ -41,8 +41,8 @@ func (c *Connections) Dial(ctx context.Context, network, address string) (net.Co
 	return CloseAfter(c.open, 0, conn), nil
 }
 
-// Close closes all connections, including idle connections and connections that aren't complete. Dial then makes no more
-// connections.
+// Close makes all connections end, including idle connections and connections that aren't complete. It doesn't wait for
+// their end. Dial then makes no more connections.
 func (c *Connections) Close() { c.close() }
 
 // CloseAfter returns a connection that is closed when ctx has ended and the time grace has passed since.

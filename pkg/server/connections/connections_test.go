@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// When a server stops, its connections to webhooks end, and it can't open new connections.
+// TestConnections checks that Close ends the connections of one server, but not the connections of another. The closed
+// Connections make no more connections.
 func TestConnections(t *testing.T) {
 	t.Parallel()
 	webhook, err := net.Listen("tcp", "127.0.0.1:0")

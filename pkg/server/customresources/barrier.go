@@ -17,8 +17,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/condition"
 )
 
-// barrierTimeout limits the time for which the answer to a write of a CustomResourceDefinition waits. The controllers
-// of definitions take much less time, so only a bug in them can exceed the limit.
+// barrierTimeout limits the time of each wait for a CustomResourceDefinition. The controllers of definitions usually
+// need much less time.
 const barrierTimeout = 10 * time.Second
 
 // barrier delays the answer to a write of a CustomResourceDefinition until the write is in effect for the next request:
@@ -45,8 +45,8 @@ type knownDefinitions struct {
 	// stuck maps the name of a definition to the resource version at which the controllers could not write the status
 	// of the definition.
 	stuck map[string]string
-	// ending maps the name of a definition to the resource version at which the deletion of the definition began.
-	// settle waits for this version, and then removes the entry.
+	// ending maps the name of a definition that is being deleted to the resource version of the definition's last
+	// write. settle waits for this version, and then removes the entry.
 	ending map[string]string
 }
 
@@ -77,8 +77,8 @@ func newBarrier(following context.Context) *barrier {
 	}
 }
 
-// serve records that the server handles requests by a definition. The library's handler must have handled the event of
-// the informer before.
+// serve records the definition by which the server handles requests, or removes it if deleted is true. The library's
+// handler of custom resources must have handled the event of the informer before the call of serve.
 func (b *barrier) serve(crd *apiextensionsv1.CustomResourceDefinition, deleted bool) {
 	b.known.Update(func(k *knownDefinitions) {
 		if deleted {
@@ -89,7 +89,8 @@ func (b *barrier) serve(crd *apiextensionsv1.CustomResourceDefinition, deleted b
 	})
 }
 
-// observe records the definition of an event. All handlers of the informer must have handled the event before.
+// observe records the definition of an event, or removes it if deleted is true. All other handlers of the informer must
+// have handled the event before the call of observe.
 func (b *barrier) observe(crd *apiextensionsv1.CustomResourceDefinition, deleted bool) {
 	b.known.Update(func(k *knownDefinitions) {
 		if !deleted {
@@ -161,15 +162,16 @@ func (b *barrier) refused(name, resourceVersion string) {
 	b.known.Update(func(k *knownDefinitions) { k.stuck[name] = resourceVersion })
 }
 
-// ends records the beginning of a deletion. The answer to the delete request doesn't wait for the end of the deletion:
-// the controllers first delete the custom resources and call webhooks for them.
+// ends records the beginning of a deletion, or a later write of a definition that is being deleted. The answer to such
+// a write doesn't wait for the end of the deletion: the controllers first delete the custom resources and call webhooks
+// for them.
 func (b *barrier) ends(name, resourceVersion string) {
 	b.known.Update(func(k *knownDefinitions) { k.ending[name] = resourceVersion })
 	b.cleanup.begin(name, resourceVersion)
 }
 
-// settle waits until the informer has delivered each definition whose deletion has begun (the field ending), but no
-// longer than barrierTimeout for each. From then on, no custom resource of these definitions can be created.
+// settle waits until the informer has delivered each definition in the field ending, but no longer than barrierTimeout
+// for each. After the delivery, no custom resource of these definitions can be created.
 func (b *barrier) settle(ctx context.Context) {
 	var ending map[string]string
 	b.known.Read(func(k knownDefinitions) {

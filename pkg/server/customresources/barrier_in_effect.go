@@ -8,8 +8,8 @@ import (
 	"k8s.io/apiserver/pkg/util/webhook"
 )
 
-// isInEffect reports whether the controllers have established the present spec of a definition or have refused it. It
-// also returns true for a definition that is being deleted.
+// isInEffect reports whether the controllers have nothing more to do for the present spec of a definition: for example,
+// they have established or refused it. It also returns true for a definition that is being deleted.
 func (k knownDefinitions) isInEffect(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return isServed(crd) && (crd.DeletionTimestamp != nil || hasItsNames(crd) || k.isRefusedNames(crd))
 }
@@ -19,8 +19,9 @@ func (k knownDefinitions) isStuck(crd *apiextensionsv1.CustomResourceDefinition)
 	return k.stuck[crd.Name] == crd.ResourceVersion
 }
 
-// isServed reports whether the server serves requests for the accepted names of a definition. If the server will
-// never serve these requests, it also returns true, because the answer to a write must not wait for them.
+// isServed reports whether the server serves requests for the accepted names of a definition, and isJudged returns true
+// for the definition. isServed also returns true for a definition that no controller is about to establish: it is being
+// deleted, its names aren't accepted, or its caBundle is refused.
 func isServed(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	switch {
 	case crd.DeletionTimestamp != nil:
@@ -30,7 +31,7 @@ func isServed(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	case apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted):
 		return isRefusedCABundle(crd)
 	}
-	return true // no controller will establish the definition
+	return true // no controller establishes a definition whose names aren't accepted
 }
 
 // hasItsNames reports whether the accepted names of a definition equal the requested names.
@@ -39,15 +40,16 @@ func hasItsNames(crd *apiextensionsv1.CustomResourceDefinition) bool {
 }
 
 // isRefusedNames reports whether the status is up to date and says that other definitions have some of the requested
-// names. An outdated status is about names that the definition doesn't request any more, or that are free again.
+// names. For example, an outdated status is about names that the definition doesn't request any more, or that are free
+// again.
 func (k knownDefinitions) isRefusedNames(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return apihelpers.IsCRDConditionFalse(crd, apiextensionsv1.NamesAccepted) &&
 		equality.Semantic.DeepEqual(k.acceptable(crd), crd.Status.AcceptedNames)
 }
 
-// acceptable returns the names that a definition will get: each requested name that no other definition has. If another
-// definition has one of the new short names, the definition gets none of the new ones, and keeps its accepted short
-// names. Definitions can share categories.
+// acceptable returns the names that a definition will get: each requested name that no other definition of the group
+// has. If another definition has one of the new short names, the definition gets none of the new ones, and keeps its
+// accepted short names. Definitions can share categories.
 func (k knownDefinitions) acceptable(crd *apiextensionsv1.CustomResourceDefinition) apiextensionsv1.CustomResourceDefinitionNames {
 	resources, kinds := sets.New[string](), sets.New[string]()
 	for _, other := range k.seen {
@@ -90,8 +92,8 @@ func isRefusedCABundle(crd *apiextensionsv1.CustomResourceDefinition) bool {
 		len(webhook.ValidateCABundle(nil, conversion.Webhook.ClientConfig.CABundle)) > 0
 }
 
-// isJudged reports whether the approval of a definition has been checked, if it needs an approval. A definition in a
-// group of the Kubernetes community needs an approval, which a controller checks.
+// isJudged reports whether a controller has checked the approval of a definition. It also returns true for a definition
+// that needs no approval: only the groups of the Kubernetes community need one.
 func isJudged(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return !apihelpers.IsProtectedCommunityGroup(crd.Spec.Group) ||
 		apihelpers.FindCRDCondition(crd, apiextensionsv1.KubernetesAPIApprovalPolicyConformant) != nil

@@ -29,7 +29,7 @@ func withBarrier(b *barrier, inner generic.RESTOptionsGetter) generic.RESTOption
 }
 
 // barredStorage is the storage of definitions. It delays the answer to a write until the write is in effect. If a
-// delete request only begins a deletion, the answer doesn't wait for its end.
+// delete request only begins a deletion, the answer doesn't wait for the end of the deletion.
 type barredStorage struct {
 	storage.Interface
 	barrier *barrier

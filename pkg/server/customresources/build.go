@@ -21,11 +21,12 @@ type Config struct {
 	// Generic is the configuration of the main server. Requests for custom resources pass the handler chain of that
 	// server.
 	Generic genericapiserver.Config
-	// Informers are the informers of the server.
+	// Informers has the main server's informers of built-in kinds.
 	Informers informers.SharedInformerFactory
-	// OpenAPI describes the API of definitions. The library writes to it.
+	// OpenAPI describes the API of definitions. k8s.io/apiserver writes to it.
 	OpenAPI *common.OpenAPIV3Config
-	// Etcd has the storage options of custom resources, and Stored makes stores in the server's etcd.
+	// Etcd has the storage options of custom resources. Stored changes storage options, so that their stores are in the
+	// server's etcd.
 	Etcd   genericoptions.EtcdOptions
 	Stored func(generic.RESTOptionsGetter) generic.RESTOptionsGetter
 	// Member is the embedded etcd, or nil.
@@ -47,8 +48,8 @@ type Config struct {
 }
 
 // Build builds the server of custom resources, and must be called once. It assembles the parts of the library
-// apiextensions-apiserver as the library itself does, except for discovery and OpenAPI: packages discovery and openapi
-// derive both from the definitions.
+// apiextensions-apiserver without the library's discovery and OpenAPI: packages discovery and openapi derive both from
+// the definitions.
 func (r *Resources) Build(c Config) error {
 	storeDefinitions(&c.Etcd, &r.specs)
 	config := r.genericConfig(c)

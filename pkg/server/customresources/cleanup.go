@@ -14,8 +14,8 @@ import (
 // controllers delete them. Without cleanup, the controllers would go on with the deletion.
 type cleanup struct {
 	mu sync.RWMutex
-	// kept has the resource versions of the definitions that a restore has brought back, unless a later deletion of the
-	// definition has begun.
+	// kept maps the name of a definition that a restore has brought back to the resource version of the restored
+	// definition. A later deletion of the definition removes the entry.
 	kept map[string]string
 }
 
@@ -31,8 +31,8 @@ func (c *cleanup) keep(name, resourceVersion string) {
 }
 
 // begin allows the controllers to delete the definition's custom resources, unless a restore has brought the definition
-// back after the resource version. A delete request calls begin, and so does each later write of the definition, such as
-// the status that the controllers write before they delete.
+// back at a later resource version. A delete request calls begin, and so does each later write of the definition, such
+// as the status that the controllers write before they delete.
 func (c *cleanup) begin(name, resourceVersion string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,7 +50,7 @@ func (c *cleanup) write(ctx context.Context, resource schema.GroupResource, chan
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if _, kept := c.kept[resource.String()]; kept {
-		return fmt.Errorf("%s: the definition isn't being deleted any more", resource)
+		return fmt.Errorf("%s: a restore has brought the definition back, so its custom resources stay", resource)
 	}
 	return change()
 }

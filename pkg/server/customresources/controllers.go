@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// addHooks makes the server start the informers and the controllers. The hooks have the library's names, which are also
-// names of health checks.
+// addHooks makes the server start the informers and the controllers. The hooks have the names that
+// apiextensions-apiserver gives them. The names of their health checks contain these names.
 func (r *Resources) addHooks(runControllers func(genericapiserver.PostStartHookContext)) error {
 	synced := make(chan struct{})
 	if err := r.server.RegisterMuxAndDiscoveryCompleteSignal("CRDInformerHasNotSynced", synced); err != nil {
@@ -45,9 +45,9 @@ func (r *Resources) addHooks(runControllers func(genericapiserver.PostStartHookC
 	return nil
 }
 
-// runController runs a controller in a goroutine, for whose end Wait waits. A hook that runs late in a stop may call
-// runController at the same time as Wait. Even then the controller runs, and ends at once: a controller that never runs
-// leaves the goroutines of its queue.
+// runController runs a controller in a goroutine. The method Wait waits for the end of the goroutine. During a stop, a
+// late hook may call runController at the same time as Wait. The controller then runs too, and ends at once. If it
+// never ran, the goroutines of its queue would never end.
 func (r *Resources) runController(run func()) {
 	r.controllers.Update(func(running *int) { *running++ })
 	go func() {
@@ -56,8 +56,8 @@ func (r *Resources) runController(run func()) {
 	}()
 }
 
-// queueAccepted adds the definitions whose names were accepted before the start to the queue of the establishing
-// controller. The library adds only definitions that change.
+// queueAccepted adds definitions to the queue of the establishing controller: those whose names were accepted before
+// the start, and that aren't established. The library adds only definitions that change.
 func queueAccepted(definitions crdinformers.CustomResourceDefinitionInformer, establishing *establish.EstablishingController) {
 	all, err := definitions.Lister().List(labels.Everything())
 	if err != nil {

@@ -17,8 +17,8 @@ func serveAtOnce(crd *apiextensionsv1.CustomResourceDefinition, alone func() boo
 	age(crd, time.Now().Add(-serving.OtherServersDelay), alone)
 }
 
-// age sets the time of the condition Established of a definition to latest, if the time is after latest. If another
-// server uses the same etcd, age changes nothing.
+// age sets the time of the condition Established of a definition to latest, in whole seconds, if the time is after
+// latest. If another server uses the same etcd, age changes nothing.
 func age(crd *apiextensionsv1.CustomResourceDefinition, latest time.Time, alone func() bool) {
 	for i := range crd.Status.Conditions {
 		condition := &crd.Status.Conditions[i]

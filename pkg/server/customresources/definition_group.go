@@ -15,7 +15,7 @@ import (
 // off. Then there are no custom resources.
 var Definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 
-// definitionGroup installs the API group of definitions, unless --runtime-config turns the group off.
+// definitionGroup installs the API group of definitions. The group is empty if --runtime-config turns the resource off.
 func definitionGroup(server *genericapiserver.GenericAPIServer, config *genericapiserver.RecommendedConfig) (*genericapiserver.APIGroupInfo, error) {
 	group := genericapiserver.NewDefaultAPIGroupInfo(apiextensionsv1.GroupName, crdserver.Scheme, metav1.ParameterCodec, crdserver.Codecs)
 	if config.MergedResourceConfig.ResourceEnabled(Definitions) {
@@ -31,9 +31,8 @@ func definitionGroup(server *genericapiserver.GenericAPIServer, config *generica
 	return &group, server.InstallAPIGroup(&group)
 }
 
-// HideGroup removes the discovery document of the definitions' group from the library's server. The library would route
-// all paths below the document's path to the web service of the document, but definitions may add versions to the
-// group.
+// HideGroup removes the discovery document of the definitions' group from the server. Otherwise the web service of the
+// document would get the requests for all versions that definitions add to the group.
 func (r *Resources) HideGroup() error {
 	container, document := r.Server().Handler.GoRestfulContainer, path.Join(genericapiserver.APIGroupPrefix, apiextensionsv1.GroupName)
 	for _, service := range container.RegisteredWebServices() {

@@ -25,8 +25,8 @@ import (
 
 const (
 	// masters is the library's parameter for the number of API servers. With a number above one, the library would
-	// serve each new definition five seconds late, even if no other server needs that time. serveAtOnce handles the
-	// other delay for several servers.
+	// serve each new definition five seconds late, even if no other server needs that time. serveAtOnce handles another
+	// delay of the library, that of create requests.
 	masters = 1
 	// workers is the number of goroutines of each controller that has several, as in the library
 	// apiextensions-apiserver.
@@ -66,9 +66,9 @@ func (r *Resources) serve(c Config, config *genericapiserver.RecommendedConfig, 
 	})
 }
 
-// handler returns the handler of requests for custom resources: handlers that servers of the process share, and the
-// library's handler of this server. The library needs no discovery handlers, because package discovery answers discovery
-// requests.
+// handler returns the handler of requests for custom resources. It combines handlers that servers of the process share
+// with the library's handler of this server. The library needs no discovery handlers, because package discovery answers
+// discovery requests.
 func (r *Resources) handler(c Config, config *genericapiserver.RecommendedConfig, models map[string]*spec.Schema,
 	definitions crdinformers.CustomResourceDefinitionInformer, establishing *establish.EstablishingController) (*serving.Server, error) {
 	next, stores := c.Next.UnprotectedHandler(), r.storesOf(c, config)

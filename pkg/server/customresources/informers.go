@@ -46,7 +46,7 @@ func newInformers(served bool, client crdclient.Interface, member *storage.Membe
 // serveAtOnce for it.
 func asServed(alone func() bool) cache.TransformFunc {
 	return func(obj any) (any, error) {
-		// The feed of an embedded etcd gives the internal type.
+		// The feed of an embedded etcd may give the internal type.
 		if stored, ok := obj.(*apiextensions.CustomResourceDefinition); ok {
 			crd := &apiextensionsv1.CustomResourceDefinition{}
 			if err := apiextensionsv1.Convert_apiextensions_CustomResourceDefinition_To_v1_CustomResourceDefinition(stored, crd, nil); err != nil {
@@ -61,8 +61,8 @@ func asServed(alone func() bool) cache.TransformFunc {
 	}
 }
 
-// inOrder is client-go's informer with one difference: it calls the handlers one after the other. client-go calls each
-// handler in a goroutine of its own.
+// inOrder is client-go's informer, but it calls the handlers that were added before the start one after the other.
+// client-go calls each handler in a goroutine of its own.
 type inOrder struct {
 	cache.SharedIndexInformer
 

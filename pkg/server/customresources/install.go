@@ -14,8 +14,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// preparing is the number of CustomResourceDefinitions whose final state is computed at the same time. The computation
-// needs processor time only.
+// preparing is the maximum number of CustomResourceDefinitions whose final state is computed at the same time. The
+// computation mostly needs processor time.
 const preparing = 4
 
 // Installation has definitions to store before the informers start. The stored definitions are the same as after apply
@@ -23,8 +23,8 @@ const preparing = 4
 type Installation struct {
 	// Definitions are in JSON, one in each element.
 	Definitions [][]byte
-	// Prepared has the definitions in the form in which they are stored. The servers of a process share it, to compute
-	// this form only once. Servers with other Settings may store another form.
+	// Prepared caches the definitions in the form in which they are stored. The servers of a process share it, to
+	// compute this form only once. Servers with other Settings (feature gates and versions) may store another form.
 	Prepared *Prepared
 	Settings string
 	// FieldManager is the manager of the fields of the definitions.
@@ -41,8 +41,9 @@ type Installed struct {
 
 // Install stores definitions in an embedded etcd that has none yet. It stores each definition in the final state: as
 // after an apply request and the work of the controllers. If the final state of a definition isn't certain, Install
-// leaves the definition out, and the caller must apply it by a request. With an external etcd, Install leaves out all
-// definitions. Informers start after Install, and find the definitions in their first list.
+// leaves the definition out, and the caller must apply it by a request. With an external etcd, or if --runtime-config
+// turns the API of definitions off, Install leaves out all definitions. Informers start after Install, and find the
+// definitions in their first list.
 func (r *Resources) Install(ctx context.Context, i Installation) ([]Installed, error) {
 	if r.member == nil || r.preparer == nil {
 		return nil, nil
@@ -136,7 +137,7 @@ func (i *installed) take(name string, revision int64) *apiextensionsv1.CustomRes
 	return found
 }
 
-// decoding returns the feed of definitions in version v1. The feed doesn't decode a definition that Install has
+// decoding returns the feed with a decoder that saves work. The decoder doesn't decode a definition that Install has
 // stored, because r.installed has the decoded definition. It also doesn't decode a spec that r.specs has.
 func (r *Resources) decoding(feed *storage.Feed) *storage.Feed {
 	if feed == nil {

@@ -40,7 +40,7 @@ func newPreparer(stored *definitionStorage, feed *storage.Feed) (*preparer, erro
 	return &preparer{definitions: stored.definitions, feed: feed, fields: fields, statusFields: statusFields}, err
 }
 
-// managers are the field managers of a definition that is applied.
+// managers are the field managers of a definition: of the applied fields, and of the status.
 type managers struct{ applied, status string }
 
 // prepare returns the final state of a definition. It returns nil if Install must not store the definition: for example
@@ -87,8 +87,8 @@ func (p *preparer) prepare(ctx context.Context, given []byte, by managers) *prep
 }
 
 // judgedByNames reports whether the controllers decide about a definition by its names alone. The result is false for a
-// definition with owner references, with finalizers or with an invalid caBundle of a webhook, because the controllers
-// check these fields too.
+// definition with owner references, finalizers, a deletionTimestamp or an invalid caBundle of a webhook, because
+// controllers check these fields too.
 func judgedByNames(crd *apiextensions.CustomResourceDefinition) bool {
 	if len(crd.OwnerReferences) > 0 || len(crd.Finalizers) > 0 || crd.DeletionTimestamp != nil {
 		return false
@@ -112,8 +112,8 @@ func accept(crd *apiextensions.CustomResourceDefinition) {
 	}
 }
 
-// approval returns the condition that says whether a definition in a group of the Kubernetes community is approved.
-// Without a valid annotation, the controllers refuse the definition.
+// approval returns the condition that says whether a definition in a group of the Kubernetes community is approved. The
+// annotation either approves the definition or says that it is unapproved: the API refuses any other definition.
 func approval(annotations map[string]string) apiextensions.CustomResourceDefinitionCondition {
 	state, why := apihelpers.GetAPIApprovalState(annotations)
 	condition := apiextensions.CustomResourceDefinitionCondition{
@@ -125,8 +125,8 @@ func approval(annotations map[string]string) apiextensions.CustomResourceDefinit
 	return condition
 }
 
-// withoutConflicts leaves out all definitions of a group in which two definitions request the same name: the order of
-// requests decides which one gets the name. Elements of the argument may be nil.
+// withoutConflicts returns a copy of all. If two definitions of a group request the same name, all definitions of the
+// group are nil in the copy: the order of requests decides which one gets the name. Elements of all may be nil.
 func withoutConflicts(all []*prepared) []*prepared {
 	resources, kinds := map[string]sets.Set[string]{}, map[string]sets.Set[string]{}
 	conflicting := sets.New[string]()

@@ -17,8 +17,8 @@ import (
 // without end, and must not keep them all.
 const mostPrepared = 1000
 
-// Prepared caches the final states of definitions. The key is the definition before preparation. The servers of a
-// process share a Prepared, and must not change its elements. The zero value is ready for use.
+// Prepared caches the final states of definitions: the states after an apply request and the work of the controllers.
+// The servers of a process share a Prepared, and must not change its elements. The zero value is ready for use.
 type Prepared struct {
 	mu        sync.Mutex
 	byContent map[content]func() *prepared
@@ -91,8 +91,8 @@ func placesOf(data []byte, text string) []int {
 	}
 }
 
-// copy returns the definition for one server. The copy has a UID of its own. Its creation time is the argument now. All
-// copies share one spec, so callers must not change the spec.
+// copy returns the definition for one server, in the form for informers and in the form for etcd. The copy has a UID of
+// its own, and all its times are the argument now. All copies share one spec, so callers must not change the spec.
 func (p *prepared) copy(now metav1.Time) (*apiextensionsv1.CustomResourceDefinition, []byte) {
 	uid, data := uuid.NewUUID(), bytes.Clone(p.data)
 	for _, at := range p.uids {

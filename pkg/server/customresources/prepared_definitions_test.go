@@ -89,7 +89,7 @@ func TestWithoutConflicts(t *testing.T) {
 	}{
 		{"another name", "both are accepted", define("example.com", "wheels", "Wheel", "w"), true},
 		{"another group", "names belong to groups", define("other.com", "gears", "Gear", "g"), true},
-		{"refused", "a request returns the reason of a refusal", nil, true},
+		{"refused", "a refused definition, which is nil here, takes no names", nil, true},
 		{"short name", "the first request gets the short name", define("example.com", "grids", "Grid", "g"), false},
 		{"plural as short name", "resources have one space of names", define("example.com", "wheels", "Wheel", "gears"), false},
 		{"kind", "the first request gets the kind", define("example.com", "wheels", "Gear"), false},

@@ -56,8 +56,9 @@ func New(following context.Context, hooks Hooks) *Resources {
 }
 
 // Wait returns when the controllers of definitions have ended and all stores of custom resources are destroyed. It must
-// be called after the contexts of the server's start hooks have ended. It waits five seconds for each of the two, and then
-// returns an error. The library destroys the stores of a deleted definition about a second after the last request.
+// be called after the contexts of the server's start hooks have ended. It waits five seconds for the controllers and
+// five seconds for the stores, and returns an error if they take longer. The library destroys the stores of a deleted
+// definition about a second after the last request.
 func (r *Resources) Wait() error {
 	ctx, cancel := context.WithTimeout(context.Background(), teardownTimeout)
 	defer cancel()
@@ -80,7 +81,7 @@ func (r *Resources) Definition(kind schema.GroupVersionKind) *apiextensionsv1.Cu
 
 // Settled returns a handler that calls next. If the deletion of a definition has just begun, the handler first waits
 // until all event handlers of the informer have received the definition with its deletionTimestamp. The server's own
-// requests don't wait, because an event handler may make such a request, as policies with parameters do.
+// requests don't wait, because an event handler may make such a request.
 func (r *Resources) Settled(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if !byServer(req.Context()) {

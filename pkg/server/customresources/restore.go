@@ -13,10 +13,10 @@ import (
 // gone. Such a deletion usually takes milliseconds.
 const deletionTimeout = 500 * time.Millisecond
 
-// EndDeletions waits until definitions that are being deleted are gone. A restore of a snapshot calls it first.
-// Otherwise the controllers would go on with the deletion after the restore. The type cleanup would stop the
-// controllers, but they would log errors. EndDeletions waits no longer than deletionTimeout: finalizers may keep custom
-// resources, and then the controllers check the definition only every five seconds.
+// EndDeletions waits until the controllers have deleted the custom resources of definitions that are being deleted. A
+// restore of a snapshot calls it first. Otherwise the controllers would try to go on with the deletion after the
+// restore, and would log the errors of the type cleanup. When the informer has received the deletions, EndDeletions
+// waits no longer than deletionTimeout, because finalizers may keep custom resources.
 func (r *Resources) EndDeletions(ctx context.Context) {
 	b := r.barrier
 	b.settle(ctx)
@@ -40,7 +40,8 @@ func isCleanedUp(crd *apiextensionsv1.CustomResourceDefinition) bool {
 }
 
 // Restored waits until a restore's write or deletion of a definition is in effect. The argument revision is the etcd
-// revision of the restore's write, or 0 if another client has written the definition in the meantime.
+// revision of the restore's write. It is 0 if another client has written the definition in the meantime: then Restored
+// doesn't wait.
 func (r *Resources) Restored(ctx context.Context, name string, revision int64, deleted bool) {
 	b := r.barrier
 	switch {
@@ -51,8 +52,8 @@ func (r *Resources) Restored(ctx context.Context, name string, revision int64, d
 		resourceVersion := strconv.FormatInt(revision, 10)
 		b.await(ctx, name, func(k knownDefinitions) bool {
 			crd := k.seen[name]
-			// The snapshot may be from a time before the controllers accepted the names. They accept the names after
-			// the restore.
+			// isServed returns true for a definition whose names the controllers haven't checked yet. If the snapshot
+			// has such a definition, the controllers accept the names after the restore.
 			return crd != nil && k.isPast(name, resourceVersion) && isServed(crd)
 		})
 		if kept := b.last(name); kept != nil && kept.DeletionTimestamp == nil {

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Served yields the version and the path of each resource that clients can request: the resource of definitions, custom
-// resources, and their subresources. It yields none if --runtime-config turns the API of definitions off.
+// Served yields the version and the path of each resource: of the resource of definitions, of the served resources that
+// definitions declare, and of their subresources. It yields none if --runtime-config turns the API of definitions off.
 func (r *Resources) Served(yield func(gv schema.GroupVersion, path string) bool) {
 	if !r.on {
 		return

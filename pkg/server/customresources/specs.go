@@ -17,7 +17,7 @@ const mostSpecs = 16
 // write: for the answer, for the informer and for the next write. The spec is most of the definition, and is the same
 // each time. The zero value remembers nothing.
 type specs struct {
-	// decode decodes a definition whose spec isn't remembered.
+	// decode decodes a whole definition, without the remembered specs.
 	decode func(data []byte) (*apiextensions.CustomResourceDefinition, error)
 
 	mu   sync.Mutex
@@ -96,9 +96,9 @@ func (s *specs) make(data []byte) *storedSpec {
 	return made
 }
 
-// decodeServed decodes a definition to v1. The result shares its spec with earlier definitions. The result is nil if
-// the spec isn't remembered, or if status.storedVersions is empty. The function decode decodes the part without the
-// spec.
+// decodeServed decodes a definition to v1. The result shares its spec with earlier results that have the same spec. The
+// result is nil if the spec isn't remembered, or if status.storedVersions is empty. The function decode decodes the
+// part without the spec.
 func (s *specs) decodeServed(data []byte, decode func([]byte) (runtime.Object, error)) (*apiextensionsv1.CustomResourceDefinition, error) {
 	rest, stored := s.of(data)
 	if stored == nil {
@@ -123,7 +123,7 @@ func (s *specs) decodeServed(data []byte, decode func([]byte) (runtime.Object, e
 }
 
 const (
-	// beforeSpec is the beginning of a stored definition, up to its spec.
+	// beforeSpec is the beginning of a definition without metadata, up to the spec.
 	beforeSpec = `{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1beta1","spec":`
 	emptySpec  = "{}"
 )

@@ -22,9 +22,9 @@ import (
 )
 
 // statusClient is the client of the controllers of definitions. Unless the function seen returns true, it writes the
-// status of a definition without one, through admission and directly to the storage. So the definition isn't encoded for
-// a request and an answer, and its spec isn't compared. For a definition of some kB, requests would take a quarter of
-// the time of the definition's creation.
+// status of a definition without a request: through admission and directly to the storage. So the definition isn't
+// encoded for a request and an answer, and its spec isn't compared. For a definition of some kB, requests would take a
+// quarter of the time of the definition's creation.
 type statusClient struct {
 	crdclient.CustomResourceDefinitionsGetter
 	storage rest.Updater
@@ -151,8 +151,7 @@ func (c *statusClient) mutating(admitting admission.Interface, options *metav1.U
 }
 
 // validating returns a function that calls the admission plugins that validate objects. The storage could call these
-// plugins too. But the storage would first validate the definition, although the writes of controllers need no
-// validation, and would copy both definitions.
+// plugins too, but would first copy both definitions.
 func (c *statusClient) validating(admitting admission.Interface, options *metav1.UpdateOptions) rest.TransformFunc {
 	return func(ctx context.Context, updated, live runtime.Object) (runtime.Object, error) {
 		if was, ok := live.(*apiextensions.CustomResourceDefinition); ok {

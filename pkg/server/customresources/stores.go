@@ -25,7 +25,7 @@ import (
 const teardownTimeout = 5 * time.Second
 
 // stores counts the open stores of custom resources. When a definition changes or is deleted, the library or package
-// serving destroys its stores a second later, in a goroutine. A stop must wait for that goroutine.
+// serving destroys its stores in a goroutine, at least a second later. A stop must wait for that goroutine.
 type stores struct {
 	// written is called after each write of a custom resource. Admission uses custom resources as parameters of
 	// policies.
@@ -46,10 +46,10 @@ type madeStore struct {
 	end func()
 }
 
-// openStores is a number of stores.
+// openStores is a number of open stores. Its String method makes the error of a wait readable.
 type openStores int
 
-// String implements fmt.Stringer, for errors.
+// String implements fmt.Stringer.
 func (n openStores) String() string { return fmt.Sprintf("%d open stores", int(n)) }
 
 // RESTOptionsGetter returns a getter that counts the stores made by inner.

@@ -24,7 +24,7 @@ type Place struct {
 	Namespace, Name string
 }
 
-// Resource returns the resource of the kind.
+// Resource guesses the resource from the name of the kind.
 func (p Place) Resource() schema.GroupVersionResource {
 	plural, _ := meta.UnsafeGuessKindToResource(p.Kind)
 	return plural
@@ -38,7 +38,7 @@ func (p Place) asServer(ctx context.Context, verb string) context.Context {
 	})
 }
 
-// AsServer returns the context of a request for a resource that the server itself makes.
+// AsServer returns the context of a request that the server itself makes for a resource.
 func AsServer(ctx context.Context, info request.RequestInfo) context.Context {
 	info.IsResourceRequest = true
 	ctx = request.WithNamespace(ctx, info.Namespace)
@@ -46,8 +46,8 @@ func AsServer(ctx context.Context, info request.RequestInfo) context.Context {
 	return request.WithRequestInfo(ctx, &info)
 }
 
-// NewFieldManager returns a field manager for a kind, or for a subresource of the kind, as the request handlers have it.
-// The store is the storage of the resource or of the subresource.
+// NewFieldManager returns a field manager for a kind, or for a subresource of the kind. It is the same as in the
+// request handlers of k8s.io/apiserver. The store is the storage of the resource or of the subresource.
 func NewFieldManager(scheme *runtime.Scheme, converter managedfields.TypeConverter, kind schema.GroupVersionKind, subresource string, store any) (*managedfields.FieldManager, error) {
 	var filter map[fieldpath.APIVersion]fieldpath.Filter
 	if strategy, ok := store.(rest.ResetFieldsStrategy); ok {
@@ -57,8 +57,8 @@ func NewFieldManager(scheme *runtime.Scheme, converter managedfields.TypeConvert
 		kind, schema.GroupVersion{Group: kind.Group, Version: runtime.APIVersionInternal}, subresource, filter)
 }
 
-// CopyStatus copies the status of the kinds whose create requests drop the status. It returns false for objects of other
-// kinds.
+// CopyStatus copies the status of a FlowSchema or a ServiceCIDR. The server creates these objects with a status, but a
+// create request drops it. CopyStatus returns false for objects of other kinds.
 func CopyStatus(from, to runtime.Object) bool {
 	switch to := to.(type) {
 	case *flowcontrolv1.FlowSchema:

@@ -33,7 +33,8 @@ func New(table *registry.Table, converter managedfields.TypeConverter, groups []
 	return &Writer{table: table, converter: converter, groups: groups, fields: map[managedKind]*managedfields.FieldManager{}}
 }
 
-// Create creates an object that doesn't exist yet, and returns the stored object. It doesn't change the argument given.
+// Create creates an object that doesn't exist yet, and returns the created object. If CopyStatus copies the status of
+// given, the result has this status, but the stored object doesn't. Create doesn't change given.
 func (w *Writer) Create(ctx context.Context, given runtime.Object, dryRun ...string) (runtime.Object, error) {
 	where, err := w.PlaceOf(given)
 	if err != nil {
@@ -62,7 +63,7 @@ func (w *Writer) Create(ctx context.Context, given runtime.Object, dryRun ...str
 	if err != nil {
 		return nil, err
 	}
-	// A create request drops the status. Create returns the object as it is after an update of the status.
+	// A create request drops the status. The result is as after an update of the status.
 	updated := created.DeepCopyObject()
 	if !CopyStatus(given, updated) {
 		return created, nil

@@ -23,7 +23,7 @@ import (
 type custom struct {
 	crds    crdlisters.CustomResourceDefinitionLister
 	manager aggregated.ResourceManager
-	// known are the resources that the last update has written to the manager, by group version.
+	// known are the resources of definitions that the manager has, by group version.
 	known map[schema.GroupVersion]knownVersion
 }
 

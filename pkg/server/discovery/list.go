@@ -21,8 +21,8 @@ import (
 )
 
 // List has the groups of built-in kinds, definitions and other servers, in the order of discovery. It serves
-// /apis/GROUP. It also serves /apis to clients that don't request aggregated discovery. The library's own list has the
-// groups in the order in which they were added, so it can't be used.
+// /apis/GROUP. It also serves /apis to clients that don't request aggregated discovery. The list of k8s.io/apiserver
+// has the groups in the order in which they were added, so it can't be used.
 type List struct {
 	serializer runtime.NegotiatedSerializer
 	groups     atomic.Pointer[[]metav1.APIGroup]         // nil until Groups.Sync has run
@@ -73,7 +73,7 @@ func (l *List) document(name string) http.Handler {
 		gv := schema.GroupVersion{Group: group, Version: version}
 		if resources := listedResources(l.crds, gv); len(resources) > 0 && !l.own[gv] {
 			lister := discovery.APIResourceListerFunc(func() []metav1.APIResource { return resources })
-			// As in kube-apiserver, this document has no CBOR: client-go's discovery client can't decode it.
+			// As in kube-apiserver, this document has no form in CBOR: client-go's discovery client can't decode CBOR.
 			return discovery.NewAPIVersionHandler(crdserver.Codecs, gv, lister)
 		}
 	default:

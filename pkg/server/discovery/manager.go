@@ -13,7 +13,8 @@ type Manager struct {
 	handler http.Handler
 	// filled returns a handler that makes sure that the manager has the built-in groups, and calls next.
 	filled func(next http.Handler) http.Handler
-	// OnGroupRemoved is called when a group is removed. The library's manager reports other changes, but not a removal.
+	// OnGroupRemoved is called after RemoveGroup. The embedded ResourceManager calls its invalidation callback for
+	// other changes, but not for RemoveGroup.
 	OnGroupRemoved func()
 }
 

@@ -35,7 +35,7 @@ func BuiltIn(table *registry.Table, served []registry.APIGroup, definitions bool
 	return services
 }
 
-// groupPriority is kube-apiserver's priority of a group (see registry.Group.Priority).
+// groupPriority returns the priority of a group (see registry.Group.Priority).
 func groupPriority(table *registry.Table, group string) int32 {
 	if group == apiextensionsv1.GroupName {
 		return definitionsPriority

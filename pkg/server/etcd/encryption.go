@@ -15,8 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/files"
 )
 
-// CheckEncryption checks the file of --encryption-provider-config. The library's own check also starts the providers of
-// keys; CheckEncryption starts nothing.
+// CheckEncryption checks the file of --encryption-provider-config, but doesn't read a pipe. The check of
+// k8s.io/apiserver also starts the providers of keys; CheckEncryption starts nothing.
 func CheckEncryption(o *genericoptions.EtcdOptions) error {
 	file := o.EncryptionProviderConfigFilepath
 	if err := files.Readable("encryption-provider-config", file); err != nil || !files.Rereadable(file) {

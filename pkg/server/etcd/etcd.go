@@ -75,8 +75,8 @@ func New(ctx context.Context, config Config) (*Etcd, error) {
 	options := storage.Options{DataDir: config.DataDir, Holder: config.Holder, LogTo: log(ctx)}
 	start := func(ctx context.Context) (*storage.Member, error) { return storage.Start(ctx, options) }
 	if config.DataDir != "" {
-		// While etcd starts, the server writes its keys to the data folder. So open the folder before: Open locks it for
-		// this server, and makes a new folder that only its owner can read.
+		// While etcd starts, the server writes its private keys to the data folder. So Open runs before: it locks the
+		// folder for this server, and makes a missing folder that only its owner can read.
 		folder, err := storage.Open(options)
 		if err != nil {
 			return nil, ofData(config.DataDir, err)
@@ -94,7 +94,8 @@ func (e *Etcd) Embedded() bool { return e.start != nil }
 // Member returns the embedded etcd. It is nil with an external etcd, and before ApplyTo.
 func (e *Etcd) Member() *storage.Member { return e.member }
 
-// Close stops the embedded etcd. With an external etcd, Close waits until the key of this server is removed.
+// Close stops the embedded etcd. With an external etcd, Close waits until the key by which other servers count this
+// server is removed.
 func (e *Etcd) Close(ctx context.Context) error {
 	if e.presence != nil {
 		e.presence.Wait()
@@ -109,8 +110,8 @@ func (e *Etcd) Close(ctx context.Context) error {
 	return ofData(e.DataDir, member.Stop(context.WithoutCancel(ctx)))
 }
 
-// Failed returns a channel that is closed when the embedded etcd fails. The channel is nil with an external etcd,
-// because an external etcd may work again later.
+// Failed returns a channel that is closed when the embedded etcd fails. The channel is nil before ApplyTo. It is also
+// nil with an external etcd, which may work again later.
 func (e *Etcd) Failed() <-chan struct{} {
 	if e.member == nil {
 		return nil
@@ -137,8 +138,8 @@ func (e *Etcd) Root() string {
 }
 
 // ApplyTo waits until the embedded etcd serves requests, and configures a server to store the kinds of a table in the
-// etcd. The argument locations has the resources that other etcd servers store. The result makes the storage
-// configurations of resources.
+// etcd. The argument locations maps each resource that other etcd servers store to these servers. The result makes the
+// storage configurations of resources.
 func (e *Etcd) ApplyTo(config *genericapiserver.Config, table *registry.Table, locations map[schema.GroupResource][]string) (serverstorage.StorageFactory, error) {
 	encoding := serverstorage.NewDefaultResourceEncodingConfigForEffectiveVersion(table.Scheme(), config.EffectiveVersion)
 	factory := serverstorage.NewDefaultStorageFactory(e.Options.StorageConfig, e.Options.DefaultStorageMediaType,

@@ -43,7 +43,7 @@ func Locations(o *genericoptions.EtcdOptions, table *registry.Table) (map[schema
 			return nil, fmt.Errorf("--etcd-servers-overrides %s/%s: is stored as %s/%s: name that resource", asked.Group, asked.Resource, owner.Group, owner.Resource)
 		}
 		if !found {
-			return nil, fmt.Errorf("--etcd-servers-overrides %s/%s: must be GROUP/RESOURCE of a resource that is built in, as /events or apps/deployments, or GROUP/*: definitions and custom resources stay in --etcd-servers", asked.Group, asked.Resource)
+			return nil, fmt.Errorf("--etcd-servers-overrides %s/%s: must be GROUP/RESOURCE of a resource that is built in, such as /events or apps/deployments, or GROUP/*: definitions and custom resources stay in --etcd-servers", asked.Group, asked.Resource)
 		}
 	}
 	// Some resources are in two groups: deployments are in extensions and in apps. The storage factory may look up the

@@ -2,8 +2,8 @@ package faults
 
 import "slices"
 
-// effect is the change that a fault makes to a request, besides its latency. The value is the JSON name of the field of
-// Fault.
+// effect is the change that a fault makes to a request or to a call of a webhook, besides its latency. The value is the
+// JSON name of the field of Fault.
 type effect string
 
 const (

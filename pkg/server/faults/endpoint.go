@@ -21,7 +21,7 @@ const (
 	// faults, and DELETE of Path/NAME removes the fault with the name.
 	Path = "/miniapi/v1/faults"
 
-	// fileBytes is the largest size of a File in bytes.
+	// fileBytes is the maximum size of the body of a POST in bytes.
 	fileBytes = 1 << 20
 )
 

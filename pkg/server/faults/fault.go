@@ -10,9 +10,9 @@ import (
 // [Path].
 //
 // The fields from Verbs to Share select the requests that meet the fault. A list selects a request if one of its
-// elements matches. In all lists but Verbs, * stands for any text. An empty list other than Paths selects all requests.
-// A fault with Webhooks is for the server's calls of admission webhooks; the other fields then select the requests for
-// which the webhooks are called. Besides its latency, a fault has at most one effect.
+// elements matches. In all lists but Verbs, * stands for any text. An empty list other than Verbs and Paths selects all
+// requests. A fault with Webhooks is for the server's calls of admission webhooks; the other fields then select the
+// requests for which the webhooks are called. Besides its latency, a fault has at most one effect.
 type Fault struct {
 	// Name is the name of the fault. The default has the source of the fault and a number. flag-1 is the fault of the
 	// first flag, and file-2 the second fault in the file. request-3 is the third fault without a name in all requests
@@ -25,8 +25,8 @@ type Fault struct {
 	// Resources are plural names with or without group and subresource: pods, deployments.apps, pods/status, pods/*. A
 	// name without a subresource doesn't select subresources.
 	Resources []string `json:"resources,omitempty"`
-	// Namespaces and Names are the namespaces and names of the requests' objects. For a create request, the name is the
-	// name in the request's body.
+	// Namespaces and Names are the namespaces and names of the requests' objects. For a create request without a name
+	// in its path, the name is the name in the request's body.
 	Namespaces []string `json:"namespaces,omitempty"`
 	Names      []string `json:"names,omitempty"`
 	// Users are names of users. A request with impersonation counts for the impersonated user. UserAgents are values of
@@ -43,7 +43,7 @@ type Fault struct {
 	// By default, the fault applies to all selected requests.
 	Requests Numbers `json:"requests,omitempty"`
 	// Share is the part of the selected requests that meets the fault, more than 0 and at most 1. Requests that the
-	// field Requests leaves out don't count. By default, Share is 1.
+	// field Requests leaves out don't count. By default, all selected requests meet the fault.
 	Share Share `json:"share,omitempty"`
 
 	// Latency is the time that passes before the request is served or the webhook is called. It is a duration (200ms),
@@ -101,7 +101,7 @@ func (n *Numbers) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &number); err != nil {
 		return fmt.Errorf("requests %s: must be a number, or text such as 2-5, 4- or 1,3", data)
 	}
-	*n = Numbers(number) // the validation of faults returns an error for a number that isn't a whole one from 1
+	*n = Numbers(number) // the validation of faults accepts only positive integers
 	return nil
 }
 

@@ -98,7 +98,7 @@ func located(data []byte, err error) error {
 	return readable(err)
 }
 
-// readable returns an error of the YAML library in the words of a file of faults.
+// readable rewords an error of the YAML library: without the prefixes about JSON, and with YAML's words for types.
 func readable(err error) error {
 	var wrongType *json.UnmarshalTypeError
 	if !errors.As(err, &wrongType) {

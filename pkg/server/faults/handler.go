@@ -79,7 +79,7 @@ func (v *visit) respond(w http.ResponseWriter, req *http.Request, met *injection
 	case met == nil || met.effect == none:
 		v.next.ServeHTTP(w, req)
 		return
-	case req.Context().Err() != nil: // the request's time ended during the latency, and the library has answered
+	case req.Context().Err() != nil: // the request ended during the latency, and needs no answer any more
 		return
 	}
 	switch met.effect {

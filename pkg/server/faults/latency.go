@@ -18,7 +18,7 @@ func parseLatency(text string) (latency, error) {
 	}
 	made, err := distribution(text)
 	if err != nil {
-		return nil, fmt.Errorf("latency %q: must be a duration as 200ms, a range 100ms..300ms, a mean and its deviation 200ms+-50ms, or an exponential mean ~200ms: %w", text, err)
+		return nil, fmt.Errorf("latency %q: must be a duration such as 200ms, a range such as 100ms..300ms, a mean and a standard deviation such as 200ms+-50ms, or the mean of an exponential distribution such as ~200ms: %w", text, err)
 	}
 	return made, nil
 }

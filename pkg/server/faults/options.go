@@ -28,7 +28,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.File, "fault-file", o.File,
 		"Inject the faults of this `file`, in YAML. The file is read again when it changes.")
 	flags.Uint64Var(&o.Seed, "fault-seed", o.Seed,
-		"Seed of the draws by which requests meet faults with a share, and of latencies. The same seed draws the same.")
+		"Seed of the random choices: which requests meet a fault with a share, and random latencies. The same seed makes the same choices.")
 }
 
 // Validate returns the errors of the flags, and the errors of the file. It doesn't read a file that is a pipe. Each error
@@ -68,8 +68,8 @@ func (o *Options) read() ([]Fault, []byte, error) {
 	return faults, data, nil
 }
 
-// Begin puts the faults of the flags and of the file in force. It returns the file, which the caller must follow, or
-// nil without a file.
+// Begin puts the faults of the flags and of the file in force. It returns the file for package reload, which applies
+// later changes of the file. Without a file, it returns nil.
 func (i *Injector) Begin(ctx context.Context, o *Options) (*reload.File, error) {
 	var faults []Fault
 	for _, text := range o.Faults {

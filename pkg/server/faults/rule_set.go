@@ -11,8 +11,8 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
-// ruleSet has the rules of all faults, and the open watches that a new rule may end. Several goroutines may call its
-// methods add, replace, remove, states and open, which lock mu. A caller of another method holds mu.
+// ruleSet has the rules of all faults, and the open watches that a new rule may end. The methods add, replace, change,
+// remove, states and open lock mu, so several goroutines may call them. A caller of another method holds mu.
 type ruleSet struct {
 	// seed is the seed of the rules' random numbers.
 	seed uint64
@@ -98,12 +98,7 @@ func (s *ruleSet) name(faults []Fault, from source, others rules) ([]Fault, erro
 	for n := range named {
 		f := &named[n]
 		if f.Name == "" {
-			place := n + 1
-			if from == fromRequest {
-				s.named++
-				place = s.named
-			}
-			f.Name = fmt.Sprintf("%s-%d", from, place)
+			f.Name = s.defaultName(from, n, names)
 		}
 		if names[f.Name] {
 			return nil, apierrors.NewAlreadyExists(groupResource(), f.Name)
@@ -111,6 +106,19 @@ func (s *ruleSet) name(faults []Fault, from source, others rules) ([]Fault, erro
 		names[f.Name] = true
 	}
 	return named, nil
+}
+
+// defaultName returns the name of fault n of a source. For a request, the name is the next one that isn't taken.
+func (s *ruleSet) defaultName(from source, n int, taken map[string]bool) string {
+	if from != fromRequest {
+		return fmt.Sprintf("%s-%d", from, n+1)
+	}
+	for {
+		s.named++
+		if name := fmt.Sprintf("%s-%d", from, s.named); !taken[name] {
+			return name
+		}
+	}
 }
 
 // same returns the rule in force for a fault that equals f and has the same source, or nil.

@@ -111,7 +111,7 @@ func (f *Fault) keys() []string {
 	return keys
 }
 
-// Text returns a fault in the form that ParseText parses, without the name.
+// Text returns a fault in the form of the flag --fault, without the name.
 func (f Fault) Text() string {
 	var parts []string
 	value := reflect.ValueOf(&f).Elem()

@@ -68,7 +68,7 @@ func TestWrongFaults(t *testing.T) {
 		{"share=0,conflict", `share "0": must be more than 0 and at most 1`},
 		{"share=101%,conflict", `share "101%": must be more than 0 and at most 1`},
 		{"share=NaN,conflict", `share "NaN": must be more than 0 and at most 1`},
-		{"latency=fast", `latency "fast": must be a duration as 200ms, a range`},
+		{"latency=fast", `latency "fast": must be a duration such as 200ms, a range`},
 		{"latency=3s..1s", "1s is less than 3s"},
 		{"latency=0s", "0s isn't more than 0"},
 		{"latency=-1s", "-1s is negative"},

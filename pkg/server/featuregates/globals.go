@@ -70,7 +70,7 @@ func (g *Globals) AddMetrics() {
 	g.ComponentGlobalsRegistry.AddMetrics()
 }
 
-// Key returns a text that is equal for servers with the same gates and versions.
+// Key returns a text. Two servers with the same text have the same gates and versions. Key must be called after Choose.
 func (g *Globals) Key() string {
 	return fmt.Sprint(g.wanted.emulated, g.wanted.compatible, g.wanted.given)
 }

@@ -113,7 +113,7 @@ func TestSharedProcess(t *testing.T) {
 			}
 			check("the second server came", test.colours, test.shapes)
 			if err == nil {
-				for range 2 { // the second start and stop must have the same effect as the first
+				for range 2 { // a second call must have no effect
 					if err := second(); err != nil {
 						t.Error(err)
 					}

@@ -15,7 +15,7 @@ import (
 )
 
 // Pair checks the files of a certificate and its key. The file names are the values of two flags. Errors name the
-// flags. It doesn't read a pipe, such as a shell's <(...): a pipe can be read only once.
+// flags. If one of the files is a pipe, such as a shell's <(...), Pair reads neither: a pipe can be read only once.
 func Pair(certFlag, certFile, keyFlag, keyFile string) error {
 	if certFile == "" && keyFile == "" {
 		return nil

@@ -35,7 +35,7 @@ type Conditions struct {
 	// yet. They are created with their conditions.
 	bootstrapped <-chan struct{}
 	// The worker makes the checks. A write before the channel bootstrapped is closed starts the worker only the first
-	// time: its check begins later, and sees all these writes.
+	// time: its check begins when the channel is closed, and sees all these writes.
 	worker *ondemand.Worker
 	first  sync.Once
 }
@@ -73,7 +73,7 @@ func (f *Conditions) Written(resource schema.GroupResource) {
 	}
 }
 
-// pass checks the schemas until a check has succeeded.
+// pass checks the schemas until a check has succeeded, or until ctx ends.
 func (f *Conditions) pass(ctx context.Context) {
 	select {
 	case <-f.bootstrapped:

@@ -1,8 +1,8 @@
 // Package frontproxy has the client certificate by which a server proves its identity to the servers of aggregated
 // APIs. Because of the certificate, these servers trust the user names in the server's requests.
 //
-// [Config.Identity] makes the certificate. Don't use the package for the peers of an external etcd: the peers have an
-// authority of their own, see package peers.
+// [Config.Identity] makes the certificate. Don't use the package for the other servers of an external etcd: they have
+// an authority of their own, see package peers.
 package frontproxy
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
 )
 
-// clientName is the default common name of the certificate.
+// clientName is the common name of the certificate that the server makes.
 const clientName = "front-proxy-client"
 
 // Writer writes objects without admission. Admission could call a webhook that accepts the server's certificate only

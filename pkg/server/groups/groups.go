@@ -26,7 +26,7 @@ import (
 // Groups serves the API groups of a registry.Table.
 type Groups struct {
 	versions map[schema.GroupVersion]*versionRoutes
-	// legacy serves /api. services are the web services of discovery, from which the OpenAPI documents are built.
+	// legacy serves /api. services are the web services of discovery, which the OpenAPI documents describe.
 	legacy   http.Handler
 	services []*restful.WebService
 }

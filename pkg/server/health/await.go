@@ -23,8 +23,8 @@ type Client struct {
 	OfEncryption func(error) error
 }
 
-// Await waits until the health check at a path succeeds. If the deadline of ctx passes before, the error has the reasons
-// of the failed checks. If ctx ends in another way, the error has the last answer.
+// Await waits until the health check at a path succeeds. If the deadline of ctx passes before, the error has the
+// reasons of the failed checks. If there are no reasons, or if ctx ends in another way, the error has the last answer.
 func (s Client) Await(ctx context.Context, check string) error {
 	var answer []byte
 	var last error

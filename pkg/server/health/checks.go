@@ -80,7 +80,7 @@ func (b Bootstrapped) AddTo(config *genericapiserver.Config, served func(schema.
 // argument "admission" waits until admission knows the stored configurations.
 func AddHooks(server *genericapiserver.GenericAPIServer, gates featuregate.FeatureGate, admission func(context.Context) error) error {
 	err := server.AddPostStartHook("start-apiserver-admission-initializer", func(ctx genericapiserver.PostStartHookContext) error {
-		_ = admission(ctx) // an error here would end the process, and the hook fails only when the server stops
+		_ = admission(ctx) // an error of the hook would end the process, and admission fails only when the server stops
 		return nil
 	})
 	if err != nil || !gates.Enabled(features.WatchCacheInitializationPostStartHook) {
@@ -98,8 +98,8 @@ func AddLoopback(config *genericapiserver.Config, serves func() error) {
 	config.AddLivezChecks(check)
 }
 
-// Started returns the path of a health check that succeeds when all parts of the library have started. It excludes the
-// checks that need etcd.
+// Started returns the path of a health check that succeeds when all parts of k8s.io/apiserver have started. It excludes
+// the check of etcd and the checks of the objects that every cluster has.
 func Started() string {
 	exclude := url.Values{"exclude": {"etcd", "bootstrap"}}
 	for _, hook := range bootstrapHooks {

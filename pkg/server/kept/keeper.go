@@ -26,8 +26,8 @@ import (
 type Keeper struct {
 	// Sets has the sets of the process.
 	Sets *Sets
-	// Name is the name of the set. It must stand for everything that the stored objects depend on, because the Keeper
-	// doesn't compare objects: the options of the server, and the objects that clients apply.
+	// Name is the name of the set. It must stand for everything that the stored objects depend on: the options of the
+	// server, and the objects that clients apply. The Keeper doesn't compare objects.
 	Name string
 	// Keys are the keys of the embedded etcd, and Root is the prefix of all keys, without the slash at its end. The etcd
 	// must not have encrypted objects, because the Keeper decodes them.
@@ -111,8 +111,8 @@ func (k *Keeper) copies(wanted func(keptObject) bool) (records []storage.Record,
 }
 
 // Keep keeps all objects that were created since Begin as a set, together with a note, which Note returns on a later
-// server. It keeps nothing if there is such a set already, if an object from before Begin has been changed, or if one
-// of the new objects expires or has an unknown encoding.
+// server. It keeps nothing if there is already a set with the name, if an object from before Begin has been changed, or
+// if one of the new objects expires or has an unknown encoding.
 func (k *Keeper) Keep(ctx context.Context, note any) error {
 	if k.found != nil || k.Sets.get(k.Name) != nil {
 		return nil

@@ -25,7 +25,7 @@ const authorityName = "miniapi"
 const keysFolder = "pki"
 
 // Store keeps the keys of a server in the folder of --cert-dir, or in a subfolder of --data-dir, so that the next start
-// finds them. The zero value stores nothing: the keys end with the server.
+// finds them. The zero value stores nothing: the keys are only in memory.
 type Store struct {
 	*pki.Store
 	// flag is the flag that names the folder, with its value. Errors name it.
@@ -53,7 +53,7 @@ func (s Store) failed(err error) error {
 }
 
 // Kept returns the stored authority, for a program that issues certificates without a server. If no authority is
-// stored, Kept makes the folder and the authority.
+// stored, Kept makes the folder and the authority. It returns an error for the zero Store.
 func (s Store) Kept() (_ *pki.Authority, err error) {
 	if s.Store == nil {
 		return nil, errors.New("--cert-dir or --data-dir must name a folder for the certificate authority: both flags are empty")
@@ -71,7 +71,7 @@ func (s Store) Kept() (_ *pki.Authority, err error) {
 	return s.Store.Authority(authorityName)
 }
 
-// Authority returns the server's own authority.
+// Authority returns the stored authority, or makes one.
 func (s Store) Authority() (*pki.Authority, error) {
 	authority, err := s.Store.Authority(authorityName)
 	if err != nil {
@@ -89,8 +89,8 @@ func (s Store) SigningKey() (crypto.Signer, error) {
 	return key, nil
 }
 
-// Serving gives a server without a serving certificate a certificate of the server's own authority. The files in
-// --cert-dir are read again when another server that uses the same folder replaces them.
+// Serving adds the stored serving certificate to the options of a server. If no certificate is stored, the authority
+// issues one. The files in --cert-dir are read again when another server that uses the same folder replaces them.
 func (s Store) Serving(authority *pki.Authority, names pki.Names, serving *genericoptions.SecureServingOptions) error {
 	pair, err := s.Store.Serving(authority, names)
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 )
 
 // answerGrace is the time for which a connection stays open after its last response, so that the client can read the
-// response. A client to which the server has announced its stop closes the connection within that time.
+// response. After a GOAWAY of the server, a client usually closes the connection within that time.
 const answerGrace = 100 * time.Millisecond
 
 // Listener records its open connections, so that a server can close them as soon as it has answered its last request.
-// Without it, a stop would wait for a second for every idle HTTP/2 client.
+// Without it, a stop would take a second longer if an idle HTTP/2 client is connected.
 type Listener struct {
 	net.Listener
 

@@ -11,7 +11,7 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 )
 
-// Open opens the port of the options. For port 0, it opens a free port, because the library would open no port. If
+// Open opens the port of the options. For port 0, it opens a free port, because k8s.io/apiserver would open no port. If
 // the options have a listener, Open does nothing.
 func Open(serving *genericoptions.SecureServingOptions) error {
 	if serving.Listener != nil {
@@ -35,7 +35,8 @@ func Open(serving *genericoptions.SecureServingOptions) error {
 	return fmt.Errorf("--bind-address %s --secure-port %d: %w%s", serving.BindAddress, serving.BindPort, err, advice)
 }
 
-// shareListener opens the port by the library, with the options that let other processes open the same port.
+// shareListener opens the port by k8s.io/apiserver, with the socket options that let other processes open the same
+// port.
 func shareListener(serving *genericoptions.SecureServingOptions) error {
 	var info *genericapiserver.SecureServingInfo
 	alone := genericoptions.SecureServingOptions{BindAddress: serving.BindAddress, BindPort: serving.BindPort, PermitPortSharing: true}

@@ -31,7 +31,8 @@ var errStopped = errors.New("the server has stopped")
 // RemoteAddr is the address of the client of a request that came through a Transport. No other client has the port 0.
 const RemoteAddr = "127.0.0.1:0"
 
-// IsOwn tells whether a request came through a Transport, by the request's ResponseWriter.
+// IsOwn tells whether a request came through a Transport, by the request's ResponseWriter. It returns false for a
+// wrapper of that ResponseWriter.
 func IsOwn(w http.ResponseWriter) bool {
 	_, own := w.(*writer)
 	return own
@@ -60,8 +61,9 @@ func (l *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	handler := l.handler.Load()
 
-	// The handler gets a new context, which ends with the client's context. It must not get the values of the
-	// client's context: the filters would use the client's audit event and user for this request.
+	// The handler gets a new context, which ends with the client's context. Of the values of the client's context, the
+	// new context has only the trace span: with the other values, the filters of k8s.io/apiserver would use the
+	// client's audit event and user for this request.
 	ctx, cancel := context.WithCancelCause(trace.ContextWithSpan(context.Background(), trace.SpanFromContext(req.Context())))
 	body, out := io.Pipe()
 	w := &writer{request: req, header: http.Header{}, body: body, out: out, started: make(chan struct{}), gone: make(chan bool, 1)}
@@ -115,8 +117,8 @@ func (b *responseBody) Close() error {
 	return b.PipeReader.Close()
 }
 
-// writer is the http.ResponseWriter of a request that came through a Transport. The library's filters need the methods
-// of an HTTP/2 writer: Flusher and CloseNotifier.
+// writer is the http.ResponseWriter of a request that came through a Transport. The filters of k8s.io/apiserver need
+// the methods of an HTTP/2 writer: Flusher and CloseNotifier.
 type writer struct {
 	request *http.Request
 	header  http.Header
@@ -152,7 +154,7 @@ func (w *writer) CloseNotify() <-chan bool { return w.gone }
 
 func (w *writer) finish() {
 	// A handler breaks its response off by a panic with http.ErrAbortHandler. No other panic arrives at this line,
-	// because the library's filters recover from other panics.
+	// because the filters of k8s.io/apiserver recover from other panics.
 	if p := recover(); p != nil {
 		err := fmt.Errorf("the handler panicked: %v", p)
 		w.start.Do(func() {

@@ -18,10 +18,10 @@ import (
 	"k8s.io/kube-openapi/pkg/spec3"
 )
 
-// Documents are the documents of /openapi/v3. The documents of custom resources follow the definitions: each is built at
-// the first request for it, from the present definitions. The document of an aggregated server can replace the document
-// of a version. When the document of the aggregated server is removed, /openapi/v3 has the document of the custom
-// resources again.
+// Documents are the documents of /openapi/v3. The documents of custom resources follow the definitions: each is built
+// at the first request for it, from the present definitions. The document of an aggregated server can replace the
+// document of a version. When the document of the aggregated server is removed, /openapi/v3 has the document of the
+// custom resources again.
 type Documents struct {
 	*handler3.OpenAPIService
 	definitions crdlisters.CustomResourceDefinitionLister
@@ -111,7 +111,7 @@ func (d *Documents) document(name string) (*spec3.OpenAPI, string, error) {
 	var specs []*spec3.OpenAPI
 	var served strings.Builder
 	for _, crd := range d.serving(name) {
-		// As in the library, the document leaves out a schema that can't be published.
+		// As in kube-apiserver, the document leaves out a schema that can't be published.
 		if spec, err := crdopenapi.BuildOpenAPIV3(crd, version, crdSpecOptions(false)); err == nil {
 			specs = append(specs, spec)
 			served.WriteString(string(crd.UID) + crd.ResourceVersion + ",")

@@ -7,7 +7,7 @@ import (
 )
 
 // notFoundMux answers "not found" if a handler below a prefix writes no response. For a version without a document, the
-// library's OpenAPI v3 handler writes nothing, which would be status 200 without content.
+// OpenAPI v3 handler of kube-openapi writes nothing, which would be status 200 without content.
 type notFoundMux struct {
 	common.PathHandlerByGroupVersion
 	notFound http.Handler

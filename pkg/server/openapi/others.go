@@ -12,10 +12,11 @@ import (
 )
 
 // withOthers adds the documents of other servers to this server's document in version 2. The function others returns
-// these documents; each has a value. The merged document is built anew after one of the documents has changed.
+// these documents, each with a Value that isn't nil. The merged document is built anew after one of the documents has
+// changed.
 //
-// As in kube-apiserver, paths of this server take precedence. If two servers have different definitions of the same
-// name, the other server's definition gets another name.
+// As in kube-apiserver, paths of this server take precedence. If two documents have different definitions of the same
+// name, the definition of the later document gets another name.
 func withOthers(own cached.Value[*spec.Swagger], others func() []cached.Result[*spec.Swagger]) cached.Value[*spec.Swagger] {
 	var mu sync.Mutex
 	var merged *spec.Swagger
@@ -47,8 +48,8 @@ func withOthers(own cached.Value[*spec.Swagger], others func() []cached.Result[*
 	})
 }
 
-// unmerged returns a copy of a document whose maps a merge may change: the library adds paths, definitions, parameters,
-// and the kinds of definitions.
+// unmerged returns a copy of a document whose maps a merge may change: kube-openapi adds paths, definitions,
+// parameters, and the kinds of definitions.
 func unmerged(swagger *spec.Swagger) *spec.Swagger {
 	c := *swagger
 	c.Definitions, c.Parameters = maps.Clone(swagger.Definitions), maps.Clone(swagger.Parameters)

@@ -20,9 +20,9 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// Serve serves /openapi/v2 and /openapi/v3 on a mux. Both documents are built when a client first requests them. The v2
+// Serve serves /openapi/v2 and /openapi/v3 on a mux. Each document is built when a client first requests it. The v2
 // document includes the custom resources of crds, and the documents of other servers that the function others returns.
-// The v3 document doesn't include the custom resources: Follow adds them to the service that Serve returns.
+// The v3 documents don't include the custom resources: Follow adds them to the service that Serve returns.
 func Serve(mux common.PathHandlerByGroupVersion, notFound http.Handler, crds crdlisters.CustomResourceDefinitionLister, others func() []cached.Result[*spec.Swagger], all ...Part) (*handler3.OpenAPIService, error) {
 	mux = notFoundMux{mux, notFound}
 	static := cached.Once(cached.Func(func() (*spec.Swagger, string, error) {

@@ -9,14 +9,14 @@ func (p *Peers) Discovery() http.Handler {
 		return nil
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if len(p.proxy.GetPeerResources()) == 0 { // the library's handler doesn't notice that there are no peers any more
+		if len(p.proxy.GetPeerResources()) == 0 { // p.discovery doesn't notice that there are no peers any more
 			p.config.Discovery.ServeHTTP(w, req)
 			return
 		}
 		before := p.changes.Load()
 		p.discovery.ServeHTTP(w, req)
 		if p.changes.Load() != before {
-			// The library's handler may have collected the resources before the change, and filled its cache after it.
+			// p.discovery may have collected the resources before the change, and filled its cache after the change.
 			p.discovery.InvalidateCache()
 		}
 	})
@@ -28,8 +28,8 @@ func (p *Peers) DiscoveryChanged() {
 	if p.discovery == nil {
 		return
 	}
-	// A request may fill the cache at the same time. Discovery compares the counter after it has filled the cache, and
-	// drops the cache if the counter has changed. Otherwise the cache was filled earlier, and InvalidateCache drops it.
+	// InvalidateCache drops a cache that was filled before. The counter is for a request that fills the cache at the
+	// same time: the handler of Discovery drops the cache if the counter has changed during the request.
 	p.changes.Add(1)
 	p.discovery.InvalidateCache()
 }

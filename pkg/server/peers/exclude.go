@@ -7,9 +7,9 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
-// Exclude makes this server answer requests for custom resources and for APIs of other servers itself, because every
-// server of the etcd has the same definitions and APIServices. A change of these objects reaches this server earlier
-// than the discovery of its peers. The argument apiServices may be nil.
+// Exclude makes this server handle requests for custom resources and for APIs of other servers itself, because every
+// server of the etcd has the same definitions and APIServices. This server learns of a change of these objects before
+// it learns of the changed discovery of its peers. The argument apiServices may be nil.
 func (p *Peers) Exclude(definitions, apiServices cache.SharedIndexInformer) error {
 	if p.proxy == nil {
 		return nil

@@ -70,7 +70,7 @@ type Peers struct {
 	address   *reconcilers.PeerEndpointLeaseController
 	identity  lease.Controller
 
-	// The following fields are nil if the server passes no request on.
+	// proxy, informers and discovery are nil if the server passes no request on.
 	proxy     peerproxy.Interface
 	informers informers.SharedInformerFactory
 	discovery aggregated.PeerAggregatedResourceManager
@@ -142,6 +142,7 @@ func (p *Peers) certificate() (*tls.Certificate, error) {
 }
 
 // Handler passes requests for resources that this server lacks to a peer that has them, and other requests to next.
+// Without Options.CAFile, Handler returns next.
 func (p *Peers) Handler(next http.Handler) http.Handler {
 	if p.proxy == nil {
 		return next
@@ -149,9 +150,9 @@ func (p *Peers) Handler(next http.Handler) http.Handler {
 	return p.proxy.WrapHandler(next)
 }
 
-// Start reads the Leases of the peers, and announces this server to them. It returns when both are done, or with an
-// error when starting ends. It must be called only when the server can answer its own requests. The background work of
-// Peers ends with ctx.
+// Start announces this server to its peers. With Options.CAFile, it reads the Leases of the peers first. Start returns
+// an error if the context "starting" ends before the announcement is done. It must be called only when the server can
+// answer its own requests. The background work of Peers ends with ctx.
 func (p *Peers) Start(starting, ctx context.Context) error {
 	p.run(ctx)
 	if p.proxy != nil {
@@ -190,7 +191,7 @@ func (p *Peers) announce(ctx context.Context) error {
 	return nil
 }
 
-// run runs the part of the library that passes requests on, until ctx ends.
+// run runs the part of k8s.io/apiserver that passes requests on, until ctx ends. Only the first call has an effect.
 func (p *Peers) run(ctx context.Context) {
 	p.begin.Do(func() {
 		if p.proxy == nil {

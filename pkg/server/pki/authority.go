@@ -20,7 +20,8 @@ import (
 // validity is the time for which a new certificate is valid.
 const validity = 10 * 365 * 24 * time.Hour
 
-// KeyPair has a certificate and its key, in PEM. In Cert, the certificate of the authority follows the certificate.
+// KeyPair has a certificate and its key, in PEM. If an Authority has issued the certificate, the certificate of the
+// Authority follows it in Cert.
 type KeyPair struct{ Cert, Key []byte }
 
 // Authority is a certificate authority. New keys are ECDSA, because making an RSA key takes longer than the start of a

@@ -31,7 +31,7 @@ const (
 	ServiceAccountsPublicKey = "sa.pub"
 )
 
-// endsWith has, for each key file, a text for errors that says what becomes invalid if the file is removed.
+// endsWith has, for each key file, a text for errors that says what happens if the key and its public file are removed.
 var endsWith = map[string]string{
 	AuthorityKey:       "kubeconfigs and certificates that were issued until now become invalid",
 	ServingKey:         "a new key is made",

@@ -1,4 +1,5 @@
-// Package quotausage measures how much of each quota the objects of a namespace use, for the controller of ResourceQuotas.
+// Package quotausage measures how much of each quota the objects of a namespace use, for the controller of
+// ResourceQuotas.
 //
 // [NewMeter] is the constructor. Don't use the package for admission: pkg/admission/plugins/resourcequota measures
 // single requests by the same rules.

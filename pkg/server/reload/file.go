@@ -41,8 +41,8 @@ type application struct {
 	end  context.CancelFunc
 }
 
-// Follow applies the file's content whenever it changes, until ctx ends. It returns at once if the file is a pipe, such
-// as a shell's <(...): a pipe can be read only once.
+// Follow applies the file's content whenever it changes, until ctx ends. It returns at once if the path isn't a regular
+// file: a pipe, such as a shell's <(...), can be read only once.
 func (f *File) Follow(ctx context.Context) {
 	if info, err := os.Stat(f.Path); err == nil && !info.Mode().IsRegular() {
 		return
@@ -87,8 +87,8 @@ func (f *File) Follow(ctx context.Context) {
 	}
 }
 
-// read returns the file's content, and whether the content has changed. If the file can't be read, that counts as one
-// failure until the error changes.
+// read returns the file's content, and whether the content has changed. If several reads in a row fail with the same
+// error, they count as one failure.
 func (f *File) read(ctx context.Context) (data []byte, changed bool) {
 	data, err := os.ReadFile(f.Path)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package requestlog reports each request of a client after its answer, for a log. [Handler] makes the handler that
-// reports. Don't use the package to record the changes that requests make: see package audit.
+// Package requestlog reports the end of each request of a client, for a log. [Handler] makes the handler that reports.
+// Don't use the package to record the changes that requests make: see package audit.
 package requestlog
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/loopback"
 )
 
-// Request is an answered request.
+// Request describes a request that has ended.
 type Request struct {
 	// Received is the time when the server received the request. Took is the time until the end of the response, or
 	// until the end of a watch.

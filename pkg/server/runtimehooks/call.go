@@ -18,7 +18,8 @@ import (
 const CallPath = "/miniapi/v1/runtimehooks/call"
 
 // serveCall calls a hook for a client. The status is 405 for another method than POST, 400 for an invalid call, and 503
-// before the server has discovered the extensions of its start. Errors of extensions are in the result.
+// before the server has discovered the extensions of the ExtensionConfigs that were stored at its start. Errors of
+// extensions are in the result.
 func (h *Hooks) serveCall(w http.ResponseWriter, req *http.Request) {
 	if req.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)

@@ -15,8 +15,8 @@ import (
 )
 
 // connector makes connections to extensions in the same way as connections to admission webhooks, but with the client
-// certificate for extensions, if there is one. It uses the library's manager of webhook clients, with the resolver of
-// services and the trusted authorities that the server also uses for admission webhooks.
+// certificate for extensions, if there is one. It uses k8s.io/apiserver's manager of webhook clients, with the resolver
+// of services and the trusted authorities that the server also uses for admission webhooks.
 type connector struct {
 	config      Config
 	certificate *client.Certificate // the client certificate for extensions, or nil without one

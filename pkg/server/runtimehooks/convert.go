@@ -2,6 +2,7 @@ package runtimehooks
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -22,8 +23,12 @@ const maxReviewBytes = 100 << 20
 // convert answers a ConversionReview.
 func convert(w http.ResponseWriter, req *http.Request) {
 	var review apiextensionsv1.ConversionReview
-	if err := json.NewDecoder(http.MaxBytesReader(w, req.Body, maxReviewBytes)).Decode(&review); err != nil || review.Request == nil {
-		http.Error(w, fmt.Sprintf("the body is no ConversionReview with a request: %v", err), http.StatusBadRequest)
+	err := json.NewDecoder(http.MaxBytesReader(w, req.Body, maxReviewBytes)).Decode(&review)
+	if err == nil && review.Request == nil {
+		err = errors.New("request must be set")
+	}
+	if err != nil {
+		http.Error(w, fmt.Sprintf("the body must be a ConversionReview with a request: %v", err), http.StatusBadRequest)
 		return
 	}
 	response := &apiextensionsv1.ConversionResponse{UID: review.Request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}

@@ -47,7 +47,8 @@ type Hooks struct {
 	running    sync.WaitGroup
 }
 
-// NewMetrics registers the metrics of calls in the process, and returns the function that records a call in them.
+// NewMetrics registers the metrics of calls in the process, and returns the function that records a call in them. A
+// second registration in the process panics.
 func NewMetrics() func(client.Outcome) {
 	calls := metrics.NewCalls()
 	legacyregistry.MustRegister(calls.Metrics()...)
@@ -97,9 +98,9 @@ func (h *Hooks) Handlers() map[string]http.Handler {
 	}
 }
 
-// Start applies the definition of ExtensionConfig, and discovers extensions until discovering ends. It returns when
-// requests for ExtensionConfigs are served and the stored ExtensionConfigs are listed. Calls of hooks fail until the
-// extensions of the stored ExtensionConfigs have been discovered.
+// Start applies the definition of ExtensionConfig, and discovers extensions until the context "discovering" ends. It
+// returns when requests for ExtensionConfigs are served and the stored ExtensionConfigs are listed, or with an error
+// when ctx ends. Calls of hooks fail until the extensions of the stored ExtensionConfigs have been discovered.
 func (h *Hooks) Start(ctx, discovering context.Context) error {
 	if err := h.define(ctx); err != nil {
 		return fmt.Errorf("--runtime-hooks: defining ExtensionConfig: %w", err)

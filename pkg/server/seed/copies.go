@@ -12,9 +12,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// Copies caches the objects that every cluster has (namespaces, RBAC roles and so on), each as given and as stored.
-// Most servers store the same objects, so a later server can copy the objects that an earlier server has defaulted and
-// validated. The zero value is ready for use.
+// Copies caches the objects that every cluster has (namespaces, RBAC roles and so on), each in two forms: the object
+// that a server wants to create, and the stored object. Most servers store the same objects, so a later server can copy
+// the objects that an earlier server has defaulted and validated. The zero value is ready for use.
 type Copies struct{ byKey sync.Map }
 
 // copyKey is the key of an object in Copies. It includes the emulated version and the feature gates, because an object
@@ -35,9 +35,9 @@ func (c *Copies) add(key copyKey, given, object runtime.Object) {
 	c.byKey.Store(key, seeded{given, object.DeepCopyObject()})
 }
 
-// get returns the stored form of an object: a copy of the object that an earlier server stored, with the changes of
-// storage.Renew and of direct.CopyStatus. It returns nil if there is no copy, or if the earlier server's object differs from the
-// argument given.
+// get returns an object in the form in which it is stored. The result is a copy of the object that an earlier server
+// stored, changed by storage.Renew and direct.CopyStatus. It is nil if there is no copy, or if the object that the
+// earlier server wanted to create differs from the argument "given".
 func (c *Copies) get(key copyKey, given runtime.Object) runtime.Object {
 	found, ok := c.byKey.Load(key)
 	if !ok || found.(seeded).given != given && !equal.DeepEqual(found.(seeded).given, given) {

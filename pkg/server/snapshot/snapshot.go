@@ -21,7 +21,8 @@ type Snapshot struct {
 // CustomResources prepares custom resource definitions for a restore, and waits until restored definitions are in
 // effect.
 type CustomResources interface {
-	// EndDeletions waits until custom resource definitions that are being deleted are gone.
+	// EndDeletions waits until custom resource definitions that are being deleted are gone, or until a short time is
+	// over.
 	EndDeletions(ctx context.Context)
 	// Restored waits until the server serves a custom resource definition as it was written at an etcd revision. If
 	// deleted is true, the definition was deleted at the revision, and Restored waits until the server doesn't serve it.
@@ -39,8 +40,7 @@ type Snapshots struct {
 	Keys            *storage.Keys
 	CustomResources CustomResources
 	Barrier         Barrier
-	// Hold stops the writes of controllers, and of the code that checks the servers of APIServices, until release is
-	// called.
+	// Hold interrupts the controllers, and the checks of the servers of APIServices, until release is called.
 	Hold func() (release func())
 	// Root is the prefix of all etcd keys, without the slash at its end.
 	Root string

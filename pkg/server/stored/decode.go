@@ -15,11 +15,12 @@ import (
 )
 
 // protobufPrefix is the beginning of a stored value in protobuf. A runtime.Unknown follows it: see
-// https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding. All other values are JSON.
+// https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding. The function decode reads all other
+// values as JSON.
 var protobufPrefix = []byte("k8s\x00")
 
-// metadata has the parts of a stored object that an objects.Object needs. Only these parts are decoded: decode runs
-// for every write, and managed fields take up most of a stored value.
+// metadata has the parts of a stored object that an objects.Object needs. Only these parts are decoded: decode runs for
+// every write, and managed fields often take up most of a stored value.
 type metadata struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`

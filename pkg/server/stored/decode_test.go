@@ -37,8 +37,7 @@ func storedPod(change func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
-// decode returns the same metadata as the types of the API, for values in protobuf and for values in
-// JSON.
+// decode returns the metadata of the object from which a value was encoded, in protobuf or in JSON.
 func TestDecode(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -53,7 +53,8 @@ func New(keys *storage.Keys, root string, prefixes map[schema.GroupResource]stri
 	return &Source{keys: keys, stream: keys.Stream(root + "/"), root: root, prefixes: prefixes}
 }
 
-// Count counts the objects of a resource in a namespace.
+// Count counts the objects of a resource in a namespace. If the namespace is empty, it counts all objects of the
+// resource.
 func (s *Source) Count(ctx context.Context, resource schema.GroupResource, namespace string) (int64, error) {
 	prefix, ok := s.prefixes[resource]
 	if !ok {
@@ -80,7 +81,7 @@ func (s *Source) work(ctx context.Context) {
 	}
 }
 
-// stop ends the source.
+// stop ends the watch, if there is one.
 func (s *Source) stop() {
 	if s.watch != nil {
 		s.watch.Stop()

@@ -67,7 +67,7 @@ func (v Effective) Info() *apimachineryversion.Info {
 	if info == nil {
 		return &own
 	}
-	// The library's Info has the emulated version, but not the facts about this build.
+	// The Info of the embedded EffectiveVersion has the emulated version, but not the facts about this build.
 	own.EmulationMajor, own.EmulationMinor = info.EmulationMajor, info.EmulationMinor
 	own.MinCompatibilityMajor, own.MinCompatibilityMinor = info.MinCompatibilityMajor, info.MinCompatibilityMinor
 	return &own

@@ -196,8 +196,7 @@ type late struct{ context.Context }
 
 func (late) Deadline() (time.Time, bool) { return time.Unix(0, 0), true }
 
-// When the context ends, probeUntil returns the error of an earlier probe, if there is one. Otherwise it
-// returns the end of the context as the reason.
+// When the context ends, probeUntil returns the error of an earlier probe, if there is one.
 func TestProbeTellsTheReason(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

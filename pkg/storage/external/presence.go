@@ -13,8 +13,8 @@ import (
 const (
 	// presenceTTL is the time for which a server still counts as present after it has crashed.
 	presenceTTL = 15 * time.Second
-	// presenceTimeout limits the time of each request to etcd about presences. A server that gets no answer within
-	// this time goes on without an answer.
+	// presenceTimeout limits the time for which a server waits for answers of etcd about presences. Afterwards, the
+	// server goes on without them. It is also the pause before a server tries again to announce itself.
 	presenceTimeout = time.Second
 )
 
@@ -60,9 +60,9 @@ func (e *Etcd) presence(ctx context.Context, prefix string) (*Presence, error) {
 	}, nil
 }
 
-// Alone reports whether this is the only server on the etcd. A server that announced itself before the call counts.
-// A server that starts after the call doesn't matter to the caller, because that server reads everything that is
-// stored by then. If etcd doesn't answer, or doesn't have this server's key, Alone returns false.
+// Alone reports whether this is the only server of the etcd with the prefix of Announce. A server that announced itself
+// before the call counts. A server that starts after the call doesn't matter to the caller, because that server reads
+// everything that is stored by then. If etcd doesn't answer, or doesn't have this server's key, Alone returns false.
 func (p *Presence) Alone(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, presenceTimeout)
 	defer cancel()
@@ -74,7 +74,7 @@ func (p *Presence) Alone(ctx context.Context) bool {
 	return err == nil && others.Count == 0
 }
 
-// Wait returns when the key is removed, soon after the ctx of Announce ends.
+// Wait returns soon after the ctx of Announce ends, when the key is removed or its removal has failed.
 func (p *Presence) Wait() { <-p.ended }
 
 // announce writes the key with a lease. The session keeps the lease alive.

@@ -6,8 +6,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// registration is an event handler of an informer, with its progress: joined is true once the informer calls the handler
-// with the existing objects, and synced is done after these calls.
+// registration is an event handler of an informer, with its progress: joined is true once the informer calls the
+// handler with the existing objects, and synced is done after these calls.
 type registration struct {
 	cache.ResourceEventHandler
 	joined bool // guarded by the lock of the informer

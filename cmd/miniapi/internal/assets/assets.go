@@ -1,5 +1,5 @@
 // Package assets makes the folder of programs that envtest looks for in KUBEBUILDER_ASSETS. [Make] is the way in. Don't
-// use the package in a test: the fixture runs servers without the programs of envtest.
+// use the package in a test: package miniapitest runs servers without the programs of envtest.
 package assets
 
 import (
@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// Make fills a folder, whose path is absolute, with the links kube-apiserver and etcd, and with the link kubectl if there
-// is a kubectl on the PATH. The result kubectl tells whether there is one. Without one, Make removes a link kubectl whose
-// target is missing.
+// Make fills the folder dir, which must be an absolute path, with the links kube-apiserver and etcd. If a kubectl is on
+// the PATH, Make also makes the link kubectl, and returns true. Otherwise, Make removes a link kubectl whose target is
+// missing, and returns false.
 func Make(dir string) (kubectl bool, err error) {
 	self, err := ownBinary()
 	if err != nil {

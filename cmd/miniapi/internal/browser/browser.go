@@ -1,6 +1,5 @@
 // Package browser opens links in the user's browser, by the program that each operating system has for that. [Open] is
-// the way in. Don't use the package for a link that the user must not see: the command also prints the link, because a
-// machine may have no browser.
+// the way in. A command that uses the package also prints the link, because a machine may have no browser.
 package browser
 
 import (
@@ -14,7 +13,7 @@ import (
 func Open(ctx context.Context, link string) error {
 	opener := Opener(runtime.GOOS)
 	if err := exec.CommandContext(ctx, opener[0], append(opener[1:], link)...).Run(); err != nil {
-		return fmt.Errorf("%s can't open it (%w)", opener[0], err)
+		return fmt.Errorf("%s can't open the link (%w)", opener[0], err)
 	}
 	return nil
 }

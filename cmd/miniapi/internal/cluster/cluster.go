@@ -65,8 +65,8 @@ func Find(ctx context.Context, config *rest.Config, name string) (*Found, error)
 		return nil, fmt.Errorf("--configuration %s: the server %s has neither a mutating nor a validating configuration of that name: give the name of a configuration that the server has", name, config.Host)
 	}
 	namespaces, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).List(ctx, metav1.ListOptions{})
-	// Ignore an error, because the user may lack the permission to list namespaces. The cases then use namespaces
-	// without labels.
+	// Ignore an error, because the user may lack the permission to list namespaces. The conformance cases then use
+	// namespaces without labels.
 	if err == nil {
 		for i := range namespaces.Items {
 			objects = append(objects, &namespaces.Items[i])

@@ -58,8 +58,8 @@ func (c *Client) do(ctx context.Context, request *rest.Request) ([]faults.State,
 	return list.Faults, nil
 }
 
-// isFault tells whether a server's error is about a fault, such as a missing one. A not-found error about anything else
-// means that the server doesn't have the path of faults.
+// isFault tells whether a server's error is about a fault, such as a missing one. Any other not-found error means that
+// the server lacks the path of faults.
 func isFault(err error) bool {
 	status := apierrors.APIStatus(nil)
 	return errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "faults"

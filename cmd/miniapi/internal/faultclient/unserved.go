@@ -27,7 +27,7 @@ func (c *Client) Unserved(ctx context.Context, added []faults.State) []Unserved 
 	defer cancel()
 	_, lists, err := discovery.NewDiscoveryClient(c.server.Client).ServerGroupsAndResourcesWithContext(ctx)
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		return nil // the faults are added, and a warning is no reason to fail
+		return nil // the server has already added the faults, so a missing warning is no failure
 	}
 	served := sets.New[string]()
 	for _, list := range lists {

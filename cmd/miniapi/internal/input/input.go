@@ -1,8 +1,8 @@
 // Package input reads the files that flags of a command name, or standard input if the name is a dash. [Read] reads the
 // bytes of a file, and [Load] its objects.
 //
-// Don't use the package for manifests that are applied: the fixture's package manifests reads folders and globs, too, but
-// refuses kinds that are never stored.
+// Don't use the package for manifests that are applied: the package pkg/miniapitest/manifests reads folders and globs,
+// too, but refuses kinds that are never stored.
 package input
 
 import (

@@ -24,7 +24,8 @@ func (s *Source) AddFlag(flags *pflag.FlagSet) {
 	flags.StringVar(&s.File, "kubeconfig", "", "Kubeconfig of the server. By default, the file of $KUBECONFIG, or else miniapi.kubeconfig.")
 }
 
-// Name returns the path of the kubeconfig. The value of $KUBECONFIG may be a list of paths.
+// Name returns the value of --kubeconfig, or else the value of $KUBECONFIG, which may be a list of paths, or else
+// miniapi.kubeconfig.
 func (s *Source) Name() string {
 	for _, file := range []string{s.File, os.Getenv(clientcmd.RecommendedConfigPathEnvVar)} {
 		if file != "" {

@@ -39,13 +39,14 @@ func (s *Server) Wrap(err error) error {
 	return fmt.Errorf("request to %s of kubeconfig %s: %w", s.Host, s.Name, err)
 }
 
-// Lacks returns the error about a path that the server doesn't serve. The argument subject names the server, and the
-// argument what says what the server doesn't do without the path.
+// Lacks returns the error about a path that the server doesn't serve. The argument subject names the server. The
+// argument what is the text about the server, such as "has no trace".
 func (s *Server) Lacks(subject, what string) error {
 	return fmt.Errorf("%s of kubeconfig %s %s: the server isn't miniapi, or is an older version: give the kubeconfig of a miniapi server", subject, s.Name, what)
 }
 
-// Unreadable returns the error about a response that can't be decoded. The argument what says what the response isn't.
+// Unreadable returns the error about a response that can't be decoded. The argument what is the text about the
+// response, such as "isn't a trace".
 func (s *Server) Unreadable(what string, err error) error {
 	return s.Wrap(fmt.Errorf("the response %s: the server isn't miniapi, or is another version: %w", what, err))
 }

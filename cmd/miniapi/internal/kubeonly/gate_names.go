@@ -2,7 +2,7 @@ package kubeonly
 
 import "strings"
 
-// isKubeGate reports whether kube-apiserver 1.36 or 1.37 has a feature gate that miniapi lacks.
+// isKubeGate reports whether the name is that of a feature gate that kube-apiserver 1.36 or 1.37 has and miniapi lacks.
 func isKubeGate(name string) bool {
 	for gate := range strings.FieldsSeq(kubeGates) {
 		if gate == name {

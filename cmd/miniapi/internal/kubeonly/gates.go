@@ -16,9 +16,9 @@ func (g *Given) WrapFeatureGates(flag *pflag.Flag, options *server.Options) {
 	flag.Value = &gatesValue{flag.Value, g, options}
 }
 
-// gatesValue is the value of --feature-gates. It sets the options of gates that only admission plugins read, passes the
-// other gates of miniapi to the embedded value, and adds gates that only kube-apiserver has to the list of settings
-// without an effect.
+// gatesValue is the value of --feature-gates. It sets the options for gates that only admission plugins read, and
+// passes the other gates of miniapi to the embedded value. It adds gates that only kube-apiserver has to the list of
+// settings without an effect.
 type gatesValue struct {
 	pflag.Value
 	given  *Given

@@ -5,23 +5,23 @@ import (
 	"slices"
 )
 
-// clientErrors are texts in entries that the library logs as errors of the server, although a client has made the
+// clientErrors are texts in entries that k8s.io/apiserver logs as errors of the server, although a client has made the
 // error. The client gets the error in the response, or has closed the connection.
 var clientErrors = [][]byte{
 	[]byte(`"Couldn't parse request"`),
 	[]byte("Error - invalid timeout specified in the request URL"),
-	// The library logs these three texts if a client ends a request early, or if a request has a short timeout.
+	// k8s.io/apiserver logs these three texts if a client ends a request early, or if a request has a short timeout.
 	[]byte(`"Post-timeout activity"`),
 	[]byte(`"Timeout or abort while handling"`),
 	[]byte("apiserver was unable to write a "),
 }
 
-// notStatus is the beginning of entries about errors that the library sends to clients unchanged, with code 500.
+// notStatus is the beginning of entries about errors that k8s.io/apiserver sends to clients unchanged, with code 500.
 var notStatus = []byte("apiserver received an error that is not an metav1.Status: ")
 
 // requestErrors are the Go types of errors that a client's request causes: a patch that doesn't apply, an invalid
-// resource version, a closed connection. Entries that begin with notStatus name the type of their error. Failures of
-// the storage have other types.
+// resource version, a closed connection. Entries that begin with notStatus name the type of their error. Most failures
+// of the storage have other types.
 var requestErrors = [][]byte{
 	[]byte("&errors.errorString{"),
 	[]byte("&strconv.NumError{"),

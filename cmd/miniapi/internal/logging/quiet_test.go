@@ -14,7 +14,7 @@ func TestQuiet(t *testing.T) {
 	}{
 		{"information", "information needs -v", `I1123 01:38:48.157006     324 server.go:10] "Serving"`, false},
 		{"warning", "a user should get the warning", `W1123 01:38:48.157006     324 authentication.go:10] unusual`, true},
-		{"failed webhook", "the client's response doesn't have the cause", `E1123 01:38:48.157006     324 outcome.go:80] "a request is refused since the call of a webhook failed" err="context deadline exceeded"`, true},
+		{"failed webhook", "the client's response doesn't have the cause", `E1123 01:38:48.157006     324 outcome.go:80] "a request is refused because of a webhook" err="context deadline exceeded"`, true},
 		{"wrong credentials", "the response doesn't say why", `E1123 01:38:48.157006     324 authentication.go:76] "Unable to authenticate the request" err="invalid bearer token"`, true},
 		{"patch", "the response has the error", notStatus + `&errors.errorString{s:\"unknown patch type: foo in map: map[$patch:foo]\"}: unknown patch type"`, false},
 		{"patch of several lines", "the response has the error", "E1123 01:38:48.157006     324 status.go:71] \"Unhandled Error\" err=<\n\tapiserver received an error that is not an metav1.Status: &errors.errorString{s:\"The order in patch list:\\n\"}\n >", false},

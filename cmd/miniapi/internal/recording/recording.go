@@ -1,6 +1,6 @@
-// Package recording writes the reviews of recorded requests to a folder, and prints what the folder has and lacks. [New]
-// is the way in. Don't use the package to read a recording: the fixture's package reviews reads it, and reviews/replay
-// sends the reviews to a webhook.
+// Package recording writes the reviews of recorded requests to a folder, and prints the names of the files, and
+// warnings about missing reviews. [New] is the way in. Don't use the package to read a recording: the package
+// pkg/miniapitest/reviews reads it, and reviews/replay sends the reviews to a webhook.
 package recording
 
 import (
@@ -39,7 +39,7 @@ type Recording struct {
 	redacted bool
 }
 
-// New makes the folder of a recording if the folder doesn't exist.
+// New returns a recording that writes to the folder dir, and makes the folder if it doesn't exist.
 func New(dir string, out, errOut io.Writer) (*Recording, error) {
 	writer, err := reviews.NewWriter(dir)
 	if err != nil {
@@ -120,7 +120,8 @@ func (r *Recording) Incomplete() error {
 	return errors.Join(errs...)
 }
 
-// pathOf returns the path in a webhook's address. The address is a URL, or the name of a service, a blank and a path.
+// pathOf returns the path in a webhook's address. The address is a URL, or has the form "service NAME PATH". If the
+// address is neither, the path is "".
 func pathOf(address string) string {
 	if service, ok := strings.CutPrefix(address, "service "); ok {
 		_, path, _ := strings.Cut(service, " ")

@@ -15,9 +15,9 @@ import (
 )
 
 // dropped names the fields that the webhook's patch sets and the kind of the object doesn't have. The server drops
-// these fields without an error. To find these fields, it sends the patched object in a second request, a dry run with
-// fieldValidation=Strict. It first deletes the webhook configuration, so the server doesn't call the webhook for the
-// second request.
+// these fields without an error. To find these fields, the maker sends the patched object in a second request, a dry
+// run with fieldValidation=Strict. Before, the maker deletes the webhook configuration, so that the server doesn't call
+// the webhook for the second request.
 func (m *maker) dropped(ctx context.Context, exchange Exchange) (string, error) {
 	review, object, err := exchange.patched()
 	if err != nil || object == nil {
@@ -42,8 +42,8 @@ func (m *maker) dropped(ctx context.Context, exchange Exchange) (string, error) 
 	if err == nil {
 		return "", nil
 	}
-	// The server decodes an object before it does anything else with the object. Any other error therefore means that
-	// the server has found no unknown field.
+	// The server decodes an object before it does anything else with the object. So an error other than a strict decoding
+	// error means that the server has found no unknown field.
 	_, fields, found := strings.Cut(err.Error(), "strict decoding error: ")
 	if !found {
 		return "", nil

@@ -53,7 +53,7 @@ func newMaker(ctx context.Context, config *rest.Config, request Request, webhook
 	}
 	m.username = self.Status.UserInfo.Username
 	_, lists, err := m.admin.Discovery().ServerGroupsAndResources()
-	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) { // the other groups count
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) { // if only some groups fail, use the others
 		return nil, err
 	}
 	all := newCatalog(lists)

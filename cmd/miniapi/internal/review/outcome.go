@@ -14,8 +14,8 @@ import (
 
 // Outcome has the server's answer to the request, and the reviews that the webhook got.
 type Outcome struct {
-	// Exchanges are the reviews of the request, with their responses. There is one exchange, or, for a collection, one
-	// for each object.
+	// Exchanges are the reviews of the request, with their responses. There is one exchange, or, for a collection, up to
+	// one for each object.
 	Exchanges []Exchange
 	// Err is the error of the request, or nil.
 	Err error

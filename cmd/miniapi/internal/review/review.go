@@ -32,8 +32,8 @@ type Request struct {
 	Collection bool
 	// Patch, if it isn't nil, is the patch that the request sends: a patch of Old, or a server-side apply.
 	Patch *Patch
-	// Subresource is the subresource of the request, or "". It can be empty for objects that only one subresource takes, such
-	// as an Eviction.
+	// Subresource is the subresource of the request, or "". It can be empty for an object that only one subresource takes,
+	// such as an Eviction.
 	Subresource string
 	// Name is the name in the path of a CONNECT request, such as the name of a service with a scheme and a port. By
 	// default, it is the object's name.

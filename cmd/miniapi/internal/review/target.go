@@ -64,7 +64,7 @@ func (c catalog) resource(kind schema.GroupVersionKind) (resources.Resource, boo
 }
 
 // subresources returns the subresources for which the function fit returns true: subresources of the resource in the
-// argument of, or of all resources if the argument of is nil.
+// argument "of", or of all resources if that argument is nil.
 func (c catalog) subresources(of *resources.Resource, fit func(resources.Resource) bool) []resources.Resource {
 	var found []resources.Resource
 	for _, s := range c {
@@ -89,7 +89,7 @@ func (r Request) target(c catalog) (target, error) {
 	}
 	body := r.Objects[0]
 	if asked, found := c.resource(body.GroupVersionKind()); found && asked.GroupResource() == stored.GroupResource() || found && body.GetKind() == r.Old.GetKind() {
-		return r.within(c, asked, &stored) // the resource may be served in another version
+		return r.within(c, asked, &stored) // the two objects may be in different versions of the resource
 	}
 	fitting := c.subresources(&stored, func(s resources.Resource) bool {
 		return s.Kind.Kind == body.GetKind() && (r.Subresource == "" || r.Subresource == s.Subresource)

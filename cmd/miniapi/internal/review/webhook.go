@@ -69,7 +69,7 @@ func listen(webhook Webhook, concerns func(*admissionv1.AdmissionRequest) bool) 
 	}
 	l.server = &http.Server{
 		Handler:   l,
-		ErrorLog:  log.New(io.Discard, "", 0), // the server's response has the error
+		ErrorLog:  log.New(io.Discard, "", 0), // the API server's response has the error
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}},
 	}
 	go func() {

@@ -47,8 +47,9 @@ func (c *Client) requests(selection Selection) *rest.Request {
 	return c.about(request, selection.Object).Param("user", selection.User)
 }
 
-// Follow opens a stream of events, which have the requests that the server records. It calls begun when the server has
-// answered, and each for every event. It returns when the context ends, when the server stops, or after an error.
+// Follow opens a stream of events, which have the requests that the server records. It calls the function begun when
+// the server has answered, and the function each for every event. It returns when the context ends, when the server
+// stops, or after an error.
 func (c *Client) Follow(ctx context.Context, selection Selection, begun func(), each func(admissiontrace.Event) error) error {
 	body, err := c.requests(selection).Param("follow", "true").Stream(ctx)
 	if err != nil {
@@ -84,7 +85,7 @@ func (c *Client) Why(ctx context.Context, reference string, object Object) (admi
 	return why, err
 }
 
-// Evaluate returns the same reasons for a request that no client makes.
+// Evaluate returns the reasons that Why returns, for a request that no client makes.
 func (c *Client) Evaluate(ctx context.Context, evaluation admissiontrace.Evaluation) (admissiontrace.Why, error) {
 	var why admissiontrace.Why
 	body, err := json.Marshal(evaluation)
@@ -116,7 +117,7 @@ func (c *Client) ask(ctx context.Context, request *rest.Request, into any) error
 	return nil
 }
 
-// noTrace says what a response that can't be decoded isn't.
+// noTrace is the text in the error about a response that can't be decoded.
 const noTrace = "isn't a trace"
 
 // explained adds the server's address to an error. If the server has no path for traces, the new error says that the

@@ -14,8 +14,8 @@ import (
 // Object names an object, or all objects of a resource.
 type Object struct{ Resource, Namespace, Name string }
 
-// ParseObject parses RESOURCE, RESOURCE/NAME or RESOURCE/NAMESPACE/NAME. The argument namespace is that of an object
-// without one.
+// ParseObject parses RESOURCE, RESOURCE/NAME or RESOURCE/NAMESPACE/NAME. The argument namespace is the namespace of the
+// object if the text has none.
 func ParseObject(text, namespace string) (Object, error) {
 	parts := strings.Split(text, "/")
 	if text != "" && slices.Contains(parts, "") || len(parts) > 3 {
@@ -31,7 +31,7 @@ func ParseObject(text, namespace string) (Object, error) {
 	return object, nil
 }
 
-// about adds the parameters to a request that name an object.
+// about adds to a request the parameters that name an object.
 func (c *Client) about(request *rest.Request, object Object) *rest.Request {
 	return request.Param("resource", fullName(c.server.Client, object.Resource)).Param("namespace", object.Namespace).Param("name", object.Name)
 }

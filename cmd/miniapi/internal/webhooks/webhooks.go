@@ -1,7 +1,7 @@
 // Package webhooks reads the webhooks that "miniapi conformance webhook" judges: from files, from a cluster, or at a URL.
 // It also makes the requests that the webhooks are sent. [Load] is the way in.
 //
-// Don't use the package to judge a handler in a Go test: the fixture's package conformance does that in one call.
+// Don't use the package to judge a handler in a Go test: the package pkg/miniapitest/conformance does that in one call.
 package webhooks
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 )
 
-// Source names the webhooks to judge, and what the server of the requests has.
+// Source names the webhooks to judge, and the objects for their requests.
 type Source struct {
 	// URL is the address of the webhook. If it has no path, each webhook of a configuration is called at its own path.
 	URL string
@@ -34,7 +34,8 @@ type Source struct {
 	Kubeconfig    kubeconfig.Source
 	// CA is a file with the authority of the webhooks' certificates, or "".
 	CA string
-	// Objects are paths of objects that the webhooks are sent. Apply are paths of manifests that are applied before.
+	// Objects are paths of objects that the webhooks are sent. Apply are paths of manifests that are applied before the
+	// requests.
 	Objects, Apply []string
 }
 
@@ -156,7 +157,7 @@ func (p *places) of(client admissionregistrationv1.WebhookClientConfig) (webhook
 	return webhook.Endpoint{}, fmt.Errorf("the service %s/%s is in a cluster: give --url, the address at which the webhook is called", client.Service.Namespace, client.Service.Name)
 }
 
-// Reach returns an error for each webhook, and for each service of the webhooks, that can't be called.
+// Reach returns an error if a webhook, or the service of a webhook, can't be called.
 func (w *Webhooks) Reach(ctx context.Context) error {
 	if err := (&webhook.Suite{Hooks: w.hooks}).Reach(ctx); err != nil {
 		return err
@@ -167,9 +168,9 @@ func (w *Webhooks) Reach(ctx context.Context) error {
 	return w.cluster.Reach(ctx, w.hooks)
 }
 
-// Suite returns the suite that judges the webhooks, with its requests. The server of the argument config makes the
-// requests. The argument fuzzed is the number of random objects for each resource, which the seed repeats. The caller
-// must close the suite.
+// Suite returns the suite that judges the webhooks, with its AdmissionReviews. The server of the argument config makes
+// the AdmissionReviews. The argument fuzzed is the number of random objects for each resource, which the seed repeats.
+// The caller must close the suite.
 func (w *Webhooks) Suite(ctx context.Context, config *rest.Config, seed uint64, fuzzed int) (*webhook.Suite, error) {
 	if fuzzed == 0 {
 		fuzzed = -1 // inputs.Options takes 0 for the default

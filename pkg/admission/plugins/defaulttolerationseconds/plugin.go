@@ -50,8 +50,8 @@ func (p *plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	if !ok {
 		return apierrors.NewBadRequest(fmt.Sprintf("expected *api.Pod but got %T", a.GetObject()))
 	}
-	// A toleration with an empty key tolerates every taint. Keep the user's list, because the loop compares each
-	// taint with this list only. A toleration that the plugin has added must not count as one of the user's.
+	// The loop compares each taint with the user's list only: a toleration that the plugin has added must not count as
+	// one of the user's.
 	given := pod.Spec.Tolerations
 	for _, added := range p.added {
 		if !mentioned(given, added.Key) {

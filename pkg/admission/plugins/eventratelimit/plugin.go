@@ -2,8 +2,8 @@
 // applies to the whole server, or to each namespace, each user, or each pair of source and object.
 //
 // The plugin is off by default, and needs a configuration. It counts only Events of the core group. Like
-// kube-apiserver, it doesn't count requests for Events of the group events.k8s.io. The flags --max-requests-inflight and
-// --max-mutating-requests-inflight limit all requests.
+// kube-apiserver, it doesn't count requests for Events of the group events.k8s.io. The flags --max-requests-inflight
+// and --max-mutating-requests-inflight limit all requests.
 package eventratelimit
 
 import (

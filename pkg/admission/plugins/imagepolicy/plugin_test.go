@@ -54,7 +54,7 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_ = json.NewEncoder(w).Encode(review)
 }
 
-// start returns a plugin and its backend. The plugin's configuration ends with the lines.
+// start returns a plugin and its backend. The plugin's configuration ends with the argument lines.
 func start(t *testing.T, lines string) (*Plugin, *backend) {
 	t.Helper()
 	b := &backend{}

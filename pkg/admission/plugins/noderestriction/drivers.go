@@ -18,9 +18,9 @@ import (
 // pods.
 type drivers struct{ client kubernetes.Interface }
 
-// podNeedsAudience reports whether a volume of the pod needs tokens for the audience: a projected volume that names the
-// audience, or a volume whose CSI driver declares it. If no volume is found that needs them, but the driver of another
-// volume can't be read, podNeedsAudience returns an error.
+// podNeedsAudience reports whether a volume of the pod needs tokens for the audience: a projected volume that names
+// the audience, or a volume whose CSI driver declares it. If podNeedsAudience finds no such volume, but can't read
+// the driver of a volume, it returns an error.
 func (d drivers) podNeedsAudience(ctx context.Context, pod *corev1.Pod, audience string) (bool, error) {
 	var errs []error
 	for i := range pod.Spec.Volumes {
@@ -82,7 +82,7 @@ func (d drivers) driverOfClaim(ctx context.Context, namespace, name string) (str
 	return driverOfVolume(volume), err
 }
 
-// inTree maps each in-tree volume plugin to the CSI driver that has replaced it.
+// inTree maps in-tree volume plugins to the CSI drivers that have replaced them.
 var inTree = csitranslation.New()
 
 func driverOfVolume(volume *corev1.PersistentVolume) string {

@@ -83,7 +83,7 @@ func (p *Plugin) podSigner(ctx context.Context, pod *corev1.Pod, spec *certifica
 	return nil
 }
 
-// projects reports whether a projected volume of the pod has a source for which is returns true.
+// projects reports whether a projected volume of the pod has a source for which the function "is" returns true.
 func projects(pod *corev1.Pod, is func(*corev1.VolumeProjection) bool) bool {
 	for i := range pod.Spec.Volumes {
 		projected := pod.Spec.Volumes[i].Projected

@@ -47,8 +47,8 @@ func New(config io.Reader) (*Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Validate the configuration here: the error of New names the configuration file, and a later error of Complete
-	// wouldn't.
+	// Validate the configuration here, because the admission chain adds the name of the configuration file only to
+	// errors of New.
 	if errs := validation.ValidatePodSecurityConfiguration(configuration); len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}

@@ -33,7 +33,7 @@ func (t *T) AuditEvents() []Object {
 	for {
 		line, err := lines.ReadBytes('\n')
 		if err != nil {
-			return events // the server is still writing the last line
+			return events // the rest, if any, is a line that the server is still writing
 		}
 		if bytes.Contains(line, []byte(t.name)) {
 			if event := decoded(line); event.Text("objectRef.namespace") == t.name {

@@ -88,7 +88,7 @@ func (t *T) After(wait time.Duration, reply Reply) Reply {
 	}
 }
 
-// Abort closes the connection of the call without an answer.
+// Abort ends the call without an answer: it closes the connection or the HTTP/2 stream.
 func Abort() {
 	panic(http.ErrAbortHandler) //nolint:forbidigo // this panic makes net/http break the connection off
 }

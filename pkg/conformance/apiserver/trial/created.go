@@ -53,9 +53,9 @@ func (t *T) rememberVersion(r Request, a *Answer) {
 	t.versions[collection(path[:strings.LastIndex(path, "/")])] = version
 }
 
-// ranks is the order in which objects are removed. Each function tells whether an object of the rank has the path.
-// Webhook configurations and policies are first, because they would affect the removal of other objects. Namespaces are
-// last.
+// ranks is the order in which objects are removed. Each function tells whether the object at the path belongs to its
+// rank. Webhook configurations and policies are first, because they would affect the removal of other objects.
+// Namespaces are last.
 var ranks = []func(path string) bool{
 	func(path string) bool { return strings.HasPrefix(path, "/apis/admissionregistration.k8s.io/") },
 	func(path string) bool { return !isNamespace(path) },

@@ -243,7 +243,7 @@ func (t *T) Apply(r Resource, o Object, manager string, query ...string) *Answer
 	return t.Patch(r, o.Name(), ApplyPatch, o, append([]string{"fieldManager=" + manager}, query...)...)
 }
 
-// Delete deletes an object. Options may be nil.
+// Delete deletes an object, or a collection if the name is "". Options may be nil.
 func (t *T) Delete(r Resource, name string, options any, query ...string) *Answer {
 	return t.Do(Request{Verb: http.MethodDelete, Path: t.Path(r, name), Query: query, Body: options})
 }

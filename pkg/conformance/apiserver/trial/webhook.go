@@ -146,7 +146,7 @@ func (t *T) InstallTogether(short string, hooks ...*Hook) {
 	t.Create(r, o).OK()
 	last := "no answer"
 	settled := false
-	defer func() { // also if settled ends the case
+	defer func() { // runs even if the method settled ends the case
 		if !settled && t.Server.context.Err() == nil {
 			t.Server.unreached.CompareAndSwap(nil, &last)
 		}

@@ -115,8 +115,8 @@ type generator struct {
 // fields and items that their schemas require, because a schema may refer to itself.
 const maxDepth = 12
 
-// resolved follows the reference of a schema, and the references of the next schemas, at most maxDepth in all. It
-// returns the last schema, and the names in the references.
+// resolved follows the reference of a schema to another schema, then the reference of that schema, and so on, at most
+// maxDepth times. It returns the last schema, and the names in the references.
 func (g *generator) resolved(schema map[string]any) (resolved map[string]any, names []string) {
 	for range maxDepth {
 		if all, is := schema["allOf"].([]any); is && len(all) > 0 {
@@ -309,9 +309,9 @@ func (g *generator) text(schema map[string]any) any {
 	return text
 }
 
-// number returns a random whole number within the limits of the schema, at most maxSpan above the lower limit. If the
-// limits contain no whole number, the result is the middle of the limits: the valid values of such a schema are
-// fractions, if there are any.
+// number returns a random whole number within the limits of the schema, at most maxSpan above the lower limit. If there
+// is no whole number between the limits, the result is the middle of the limits, which loses its fraction for the type
+// integer.
 func (g *generator) number(schema map[string]any) any {
 	low, high := 0.0, 100.0
 	minimum, hasMinimum := schema["minimum"].(float64)

@@ -1,6 +1,6 @@
 // Package inputs makes the inputs of a suite for webhooks: the AdmissionReviews that an API server sends. The package
-// makes requests to a server and records the reviews. The requests have given objects, sample objects, and random
-// objects that follow the schema. The same server then checks the objects that webhooks have patched.
+// makes requests to a server and records the reviews. The requests have objects of the caller, sample objects, and
+// random objects that follow the schema. The same server then checks the objects that webhooks have patched.
 //
 // Don't use the package with a server that others use: it registers webhooks for all resources of the webhooks' rules,
 // and writes objects.

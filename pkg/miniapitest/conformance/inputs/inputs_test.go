@@ -71,7 +71,7 @@ func TestGenerated(t *testing.T) {
 		{"fractional minimum alone", "no number that is usually generated is within the limits", `{"type":"number","minimum":100.5}`, func(v any) bool { return v.(float64) >= 100.5 }},
 		{"negative fractions", "the fraction of a negative number is above its whole part", `{"type":"number","minimum":-1.5,"maximum":-0.5}`, func(v any) bool { return v == -1.0 }},
 		{"negative maximum alone", "the usual minimum is above the maximum", `{"type":"integer","maximum":-0.5}`, func(v any) bool { return v.(int64) <= -1 }},
-		{"exclusive limits", "OpenAPI 3.0 has true beside the limit that isn't a value itself", `{"type":"integer","minimum":3,"maximum":5,"exclusiveMinimum":true,"exclusiveMaximum":true}`, func(v any) bool { return v == int64(4) }},
+		{"exclusive limits", "in OpenAPI 3.0, the value true excludes the limit itself", `{"type":"integer","minimum":3,"maximum":5,"exclusiveMinimum":true,"exclusiveMaximum":true}`, func(v any) bool { return v == int64(4) }},
 		{"no whole number", "a fraction is the only valid number", `{"type":"number","minimum":0.2,"maximum":0.8}`, func(v any) bool { f := v.(float64); return f >= 0.2 && f <= 0.8 }},
 		{"minimum above maximum", "a schema without a valid value must not end the run", `{"type":"integer","minimum":5,"maximum":3}`, func(v any) bool { _, is := v.(int64); return is }},
 		{"limits of 64 bits", "their distance is no int64", `{"type":"integer","minimum":0,"maximum":9223372036854775807}`, func(v any) bool { return v.(int64) >= 0 }},

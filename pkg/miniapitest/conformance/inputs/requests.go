@@ -209,7 +209,7 @@ func (q *requests) life(ctx context.Context, r *resource, base named) error {
 }
 
 // subresource makes the requests for a subresource, unless the subresource is unknown. A connection always fails after
-// admission, because there is no node.
+// admission, because the server has no nodes.
 func (q *requests) subresource(ctx context.Context, r *resource, object *unstructured.Unstructured, sub, base string) {
 	client := q.of(r, object.GetNamespace())
 	switch sub {

@@ -160,9 +160,8 @@ func (a *answer) worse(than *answer) string {
 	return ""
 }
 
-// status returns the code and the message in the status of a denial. If the status has no code, the result is 403, and
-// not 400, the code that an API server sends to the client then: 400 would say that the webhook could not read the
-// request.
+// status returns the code and the message in the status of a denial. If the status has no code, the result is 403. An
+// API server sends 400 to the client then. But for the suite, 400 means that the webhook could not read the request.
 func (a *answer) status() (code int, message string) {
 	code = http.StatusForbidden
 	status, _ := a.response["status"].(map[string]any)
@@ -175,7 +174,8 @@ func (a *answer) status() (code int, message string) {
 	return code, message
 }
 
-// misunderstood returns the part of the answer that says that the webhook could not read a good request, or "".
+// misunderstood describes a denial with the code 400 or with a code from 500 on: it means that the webhook could not
+// handle the request. For any other answer, misunderstood returns "".
 func (a *answer) misunderstood() string {
 	if a.allowed {
 		return ""

@@ -176,7 +176,7 @@ func changed(id string, level Level, promise, source, advice string, change func
 					return &Finding{Sent: sent, Seen: err.Error()}
 				}
 				if len(was.patch) > 0 != (len(got.patch) > 0) {
-					return &Finding{Sent: sent, Seen: "a patch in one of the two answers alone"}
+					return &Finding{Sent: sent, Seen: "only one of the two answers has a patch"}
 				}
 				return nil
 			})

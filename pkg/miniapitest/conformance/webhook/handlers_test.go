@@ -93,7 +93,7 @@ func readReview(e *exchange) error {
 }
 
 // addLabel is the decision of a good webhook: it denies an object with the label deny, and adds the label team to other
-// objects without this label. It only allows subresources, connections, and requests without an object.
+// objects without this label. It allows subresources, connections and requests without an object, without a patch.
 func addLabel(e *exchange) {
 	e.response = map[string]any{"uid": e.request["uid"], "allowed": true}
 	labels, has := at(e.object(), "metadata", "labels").(map[string]any)
@@ -461,7 +461,7 @@ func TestWrongHandlers(t *testing.T) {
 				select { // another request stores its uid at this point
 				case meeting <- struct{}{}:
 				case <-meeting:
-				case <-time.After(time.Second): // the request is alone
+				case <-time.After(time.Second): // no other request comes
 				}
 				e.response["uid"] = uid.Load()
 			})()
@@ -658,8 +658,8 @@ func served(t *testing.T, handler http.Handler, changes ...func(*webhook.Hook)) 
 	return suite
 }
 
-// of returns a function that changes the configuration of a webhook for one row of TestWrongHandlers. The argument is
-// the name of the row. Most rows need no change.
+// of returns a function that changes the configuration of a webhook for one row of TestWrongHandlers or
+// TestRightHandlers. The argument is the name of the row. Most rows need no change.
 func of(name string) func(*webhook.Hook) {
 	return func(h *webhook.Hook) {
 		switch name {

@@ -11,8 +11,8 @@ import (
 // dialTimeout limits each connection of Reach.
 const dialTimeout = 10 * time.Second
 
-// Reach connects to the address of each webhook, and returns an error for each address where no process listens.
-// Without Reach, each case would report the same cause. Webhooks that have a Transport aren't tried.
+// Reach connects to the address of each webhook, and returns an error for each address that can't be reached. Without
+// Reach, each case would report the same cause. Reach leaves out webhooks that have a Transport.
 func (s *Suite) Reach(ctx context.Context) error {
 	var errs []error
 	tried := map[string]bool{}

@@ -102,8 +102,8 @@ func (s *Suite) Validate() error {
 	return errors.Join(errs...)
 }
 
-// setVersions changes an input to a review of v1beta1 if its webhook doesn't accept v1. Both versions have the same
-// fields.
+// setVersions changes each input whose webhook accepts v1beta1, but not v1, to a review of v1beta1. Both versions have
+// the same fields.
 func (s *Suite) setVersions() {
 	for _, in := range s.Inputs {
 		if h := s.hook(in); !h.accepts("v1") && h.accepts("v1beta1") {
@@ -162,7 +162,7 @@ func (s *Suite) applies(ctx context.Context, in *Input) bool {
 }
 
 // each calls try for the inputs for which the function keep returns true. It returns the first finding, with the number
-// of further inputs that have a finding.
+// of further inputs that have a finding. If keep returns false for all inputs, the error is Skipped.
 func (s *Suite) each(keep func(*Input) bool, try func(*Input) *Finding) ([]Finding, error) {
 	var found *Finding
 	tried, failed := 0, 0
@@ -183,7 +183,7 @@ func (s *Suite) each(keep func(*Input) bool, try func(*Input) *Finding) ([]Findi
 	}
 	switch {
 	case tried == 0:
-		reason := "no input is of this kind"
+		reason := "the suite has no request that this case can use"
 		if len(s.Uncovered) > 0 {
 			reason += "; " + strings.Join(s.Uncovered, "; ")
 		}

@@ -156,7 +156,7 @@ func (h *host) call(ctx context.Context, r wire.Request, s *hosted) wire.Reply {
 
 func (h *host) start(ctx context.Context, s *hosted, d engine.Description) (_ *engine.Info, warnings []string, _ error) {
 	started, err := h.engine.Start(ctx, d, engine.Events{
-		Warn:  func(warning string) { warnings = append(warnings, warning) }, // Start calls it before it returns
+		Warn:  func(warning string) { warnings = append(warnings, warning) }, // Start calls Warn only before Start returns
 		Log:   func(line string) { _ = h.out.Write(wire.Reply{Server: s.id, Log: &line}) },
 		Audit: func(event []byte) { h.audit(s, event) },
 		Configured: func(authority engine.Authority) {

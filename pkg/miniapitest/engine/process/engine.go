@@ -16,8 +16,8 @@ type Engine struct {
 	Program func(context.Context) (string, error)
 
 	mu     sync.Mutex
-	hosts  map[string]*host     // by the key of the settings
-	starts map[string]*starting // by the key of the settings
+	hosts  map[string]*host     // by the result of the function key
+	starts map[string]*starting // by the result of the function key
 	last   int64                // the number of the last started server
 }
 

@@ -43,8 +43,8 @@ type build struct {
 }
 
 // make builds the program in a new subfolder of the argument folder, and then moves the program to b.path. So an
-// incomplete program never has that path. First, make removes the files of earlier builds that were killed. The caller
-// has locked the folder, so no other build uses these files.
+// incomplete program never has that path. First, make removes the files of earlier builds that were killed. If the
+// system has file locks, the caller has locked the folder, so no other build uses these files.
 func (b build) make(ctx context.Context, folder string) (err error) {
 	began := time.Now()
 	fmt.Fprintf(os.Stderr, "miniapitest: building %s, once, for servers of tests\n", b.what)

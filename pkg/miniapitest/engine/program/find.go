@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// module is the path of the module with the program. mainPackage is the path of its main package. Each version of
-	// the fixture's module needs the program of the same version.
+	// module is the path of the module with the program. mainPackage is the path of its main package. fixture is the
+	// path of the fixture's module. Each version of the fixture needs the program of the same version.
 	module      = "github.com/miniapi-dev/miniapi"
 	mainPackage = module + "/cmd/miniapi"
 	fixture     = module + "/pkg/miniapitest"

@@ -76,7 +76,7 @@ func (r *proxyREST) New() runtime.Object { return r.options() }
 // Destroy closes idle connections.
 func (r *proxyREST) Destroy() { r.transport.CloseIdleConnections() }
 
-// ConnectMethods returns all HTTP methods for resources.
+// ConnectMethods returns the HTTP methods that the proxy forwards.
 func (r *proxyREST) ConnectMethods() []string {
 	return []string{
 		http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch,
@@ -84,14 +84,14 @@ func (r *proxyREST) ConnectMethods() []string {
 	}
 }
 
-// NewConnectOptions returns empty options. k8s.io/apiserver sets their field path to the part of the URL after
+// NewConnectOptions returns empty options. k8s.io/apiserver sets their field "path" to the part of the URL after
 // "/proxy".
 func (r *proxyREST) NewConnectOptions() (runtime.Object, bool, string) {
 	return r.options(), true, "path"
 }
 
-// Connect forwards a request. It rewrites redirects, and the links of an HTML response, so that they lead through the
-// proxy too.
+// Connect returns a handler that forwards a request. The handler rewrites redirects, and the links of an HTML response,
+// so that they lead through the proxy too.
 func (r *proxyREST) Connect(ctx context.Context, id string, options runtime.Object, responder rest.Responder) (http.Handler, error) {
 	location, transport, err := r.locate(ctx, id)
 	if err != nil {
@@ -263,7 +263,7 @@ func (l serviceLocator) locate(ctx context.Context, id string) (*url.URL, http.R
 	return &url.URL{Scheme: scheme, Host: host}, l.transport, nil
 }
 
-// portName returns the name of a service port. The port is given by its name or its number.
+// portName returns the name of a service port. The argument "port" is the name or the number of the port.
 func portName(service *corev1.Service, port string) (string, error) {
 	number, err := strconv.ParseInt(port, 10, 64)
 	if err != nil {

@@ -87,7 +87,7 @@ func (r *bindingREST) bind(ctx context.Context, binding *corev1.Binding, dryRun 
 	err = r.store.Storage.GuaranteedUpdate(ctx, key, out, false, preconditions, storage.SimpleUpdate(func(obj runtime.Object) (runtime.Object, error) {
 		pod, ok := obj.(*corev1.Pod)
 		if !ok {
-			return nil, fmt.Errorf("unexpected object: %#v", obj)
+			return nil, fmt.Errorf("stored object %s: want a Pod, got %T", key, obj)
 		}
 		return assign(pod, binding)
 	}), dryRun, nil)

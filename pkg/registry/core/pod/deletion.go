@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// gracefulPodDelete sets the grace period of a deletion. The request sets the grace period, or else the spec of the
-// pod. A pod that has no node, or that has ended, is deleted at once.
+// gracefulPodDelete sets the grace period of a deletion. It takes the period from the request or, if the request has
+// none, from the spec of the pod. A pod that has no node, or that has ended, is deleted at once.
 func gracefulPodDelete(_ context.Context, pod *corev1.Pod, options *metav1.DeleteOptions) bool {
 	if options == nil {
 		return false

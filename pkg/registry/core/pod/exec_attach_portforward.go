@@ -24,7 +24,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/core/connect"
 )
 
-// session describes a subresource that opens a connection to a pod's kubelet, such as pods/exec.
+// session describes the connection to a pod's kubelet that a request opens, for example a request to pods/exec.
 type session struct {
 	// path returns the path of the kubelet's endpoint for the pod. For exec and attach, the path has the container
 	// too.

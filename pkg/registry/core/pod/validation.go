@@ -233,7 +233,7 @@ func addsOnly(now, was *corev1.NodeSelectorTerm) bool {
 	return begins(now.MatchExpressions, was.MatchExpressions) && begins(now.MatchFields, was.MatchFields)
 }
 
-// validatePodEphemeralContainersUpdate checks an update of pods/ephemeralcontainers. It can add containers, but
+// validatePodEphemeralContainersUpdate checks an update of pods/ephemeralcontainers. The update can add containers, but
 // can't change or remove any.
 func validatePodEphemeralContainersUpdate(pod, old *corev1.Pod) field.ErrorList {
 	if podvalidation.IsMirror(&old.ObjectMeta) {

@@ -36,9 +36,8 @@ func (a *allocation) onCommit(release releaseFunc, key string, owner types.Names
 	a.commits = append(a.commits, func(ctx context.Context) error { return release(ctx, key, owner) })
 }
 
-// finish releases the old reservations if the service was stored. Otherwise it releases the new reservations. Only
-// the first call has an effect. If a release fails, the reservation belongs to no service, and a later write takes
-// it over.
+// finish releases the old reservations if the service was stored. Otherwise it releases the new reservations. Only the
+// first call has an effect. If a release fails, no service uses the reservation, and a later write can take it over.
 func (a *allocation) finish(ctx context.Context, stored bool) {
 	do := a.reverts
 	if stored {
@@ -69,7 +68,7 @@ func (a *serviceAllocator) create(ctx context.Context, s *corev1.Service, dryRun
 // update reserves the addresses and ports that an update adds to a service. It prepares the release of the
 // addresses and ports that the service no longer needs.
 func (a *serviceAllocator) update(ctx context.Context, s, old *corev1.Service, dryRun bool) (*allocation, error) {
-	a.families.complete(old) // here, the store has read the old service without its decorator
+	a.families.complete(old) // the store completes a service only when a client reads it
 	carryOver(s, old)
 	alignClusterIPs(s, old)
 	if err := a.families.settle(s, old); err != nil {

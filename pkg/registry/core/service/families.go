@@ -1,7 +1,6 @@
 package service
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -24,8 +23,8 @@ var (
 )
 
 // settle completes spec.ipFamilyPolicy and spec.ipFamilies (KEP-563). A missing policy follows from the stored service
-// and from the selector, missing families from the policy, the cluster IPs and the families of the server. If an update
-// to SingleStack keeps both families or both cluster IPs, settle removes the second ones. old is nil on create.
+// and from the selector. Missing families follow from the policy, the cluster IPs and the families of the server. If an
+// update to SingleStack keeps both families or both cluster IPs, settle removes the second ones. old is nil on create.
 func (f ipFamilies) settle(s, old *corev1.Service) error {
 	spec := &s.Spec
 	if !hasClusterIP(s) || staysPreferDualStack(s, old) {
@@ -57,7 +56,7 @@ func (f ipFamilies) settle(s, old *corev1.Service) error {
 	}
 	if len(spec.IPFamilies) == 0 {
 		if len(f) == 0 {
-			return apierrors.NewInternalError(errors.New("choosing the IP family of the service: this server has no range of cluster IPs: set --service-cluster-ip-range"))
+			return apierrors.NewInternalError(fmt.Errorf("choosing the IP family of service %s/%s: this server has no range of cluster IPs: set --service-cluster-ip-range", s.Namespace, s.Name))
 		}
 		spec.IPFamilies = []corev1.IPFamily{f[0]}
 	}

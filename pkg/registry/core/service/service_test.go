@@ -162,7 +162,6 @@ func service(name string, serviceType corev1.ServiceType, change ...func(*corev1
 	for _, c := range change {
 		c(&s.Spec)
 	}
-	// The function that sets the defaults needs the apiVersion and the kind.
 	s.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}
 	return s
 }

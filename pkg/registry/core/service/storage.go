@@ -108,8 +108,8 @@ func (s *serviceStorage) Destroy() {
 	s.Storage.Destroy()
 }
 
-// attempt is the latest attempt of an update. The store reports an attempt as successful before it writes the object. If
-// the object has changed meanwhile, the write fails, and the store begins another attempt. Therefore, an attempt has
+// attempt is the latest attempt of an update. The store reports an attempt as successful before it writes the object.
+// If the object has changed meanwhile, the write fails, and the store begins another attempt. Therefore, an attempt has
 // failed if another attempt begins.
 type attempt struct{ last *allocation }
 

@@ -19,7 +19,7 @@ const onlyForLoadBalancers = "may only be used when `type` is 'LoadBalancer'"
 
 // validateService checks a new service. Its addresses and ports have been allocated before.
 func validateService(o *corev1.Service) field.ErrorList {
-	// Since 1.36 a name may start with a digit (KEP-5311).
+	// Since Kubernetes 1.36, a name may start with a digit (KEP-5311).
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSLabel)
 	f.Merge(validateBoth(o, nil))
 	return f.Errs

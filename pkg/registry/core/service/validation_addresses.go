@@ -12,8 +12,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// serviceAddresses checks clusterIPs and ipFamilies, and that they match (KEP-563). old is nil on create. The allocation
-// relies on the checks.
+// serviceAddresses checks clusterIPs and ipFamilies, and that they match (KEP-563). old is nil on create. The
+// allocation relies on the checks.
 func serviceAddresses(o, old *corev1.Service, spec *field.Path) field.ErrorList {
 	var f validation.Findings
 	ips, families := spec.Child("clusterIPs"), spec.Child("ipFamilies")

@@ -106,7 +106,7 @@ func TestService(t *testing.T) {
 			},
 		},
 		{
-			name: "affinity", reason: "session affinity lasts for less than a day",
+			name: "affinity", reason: "session affinity lasts for a day at most",
 			change: func(s *corev1.ServiceSpec) {
 				s.SessionAffinity = corev1.ServiceAffinityClientIP
 				s.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: ptr.To[int32](90000)}}

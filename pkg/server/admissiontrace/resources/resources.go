@@ -1,5 +1,5 @@
-// Package resources reads discovery documents for tools that explain admission: each resource and subresource has the
-// operations of admission that its requests are, and the path of its requests. [Of] reads the documents.
+// Package resources reads discovery documents for tools that explain admission. For each resource and subresource, it
+// gives the admission operations and the path of requests. [Of] reads the documents.
 //
 // Don't use the package to handle a request: RequestInfo of k8s.io/apiserver has the request's resource and verb.
 package resources
@@ -32,7 +32,7 @@ func Of(lists []*metav1.APIResourceList) []Resource {
 	for _, list := range lists {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
-			continue // neither a request nor a rule can name a version that can't be parsed
+			continue // requests and rules can name only versions that can be parsed
 		}
 		for _, listed := range list.APIResources {
 			name, subresource, _ := strings.Cut(listed.Name, "/")
@@ -54,9 +54,10 @@ func (r Resource) String() string {
 	return r.GroupResource().String() + "/" + r.Subresource
 }
 
-// Connects tells whether requests for the subresource are connections. A kind of the core group such as PodExecOptions
-// shows that. The kind of a custom resource may end with Options, too, and the resource's subresource status then has
-// the same kind, but its requests are updates.
+// Connects tells whether requests for the subresource have the operation CONNECT. The kind of such a subresource is in
+// the core group, and its name ends with Options, as in PodExecOptions. The kind of a custom resource may end with
+// Options, too, but it isn't in the core group. So requests for the subresource status of the custom resource are
+// updates.
 func (r Resource) Connects() bool {
 	return r.Subresource != "" && r.Kind.Group == "" && strings.HasSuffix(r.Kind.Kind, "Options")
 }
@@ -72,7 +73,8 @@ var operations = []struct {
 	{admission.Delete, []string{"delete", "deletecollection"}},
 }
 
-// Operations returns the operations of admission that requests for the resource or the subresource are.
+// Operations returns the admission operations of the requests for the resource or the subresource. It returns nil if
+// all requests only read.
 func (r Resource) Operations() []admission.Operation {
 	if r.Connects() {
 		return []admission.Operation{admission.Connect}

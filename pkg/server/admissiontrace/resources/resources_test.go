@@ -9,8 +9,8 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// The operations of a resource follow from its verbs. The requests for a connection have one operation, whatever the
-// verbs are.
+// TestOperations checks that the operations of a resource follow from its verbs. For a connection such as pods/exec,
+// the only operation is CONNECT, whatever the verbs are.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -36,7 +36,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// The path of a resource has the group, the namespace and further elements if there are any.
+// TestPath checks that the path of a resource has the group, the namespace and further elements, if there are any.
 func TestPath(t *testing.T) {
 	t.Parallel()
 	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}

@@ -46,7 +46,7 @@ type Authenticator struct {
 	// Audiences are the audiences of the API server. A token must have one of these audiences. If the context of
 	// AuthenticateToken has audiences, the token must have one of those instead.
 	Audiences authenticator.Audiences
-	// Objects reads accounts, pods, secrets and nodes.
+	// Objects reads accounts, pods, secrets and nodes. It also records the use of legacy tokens in their Secrets.
 	Objects ObjectGetter
 	// LookupLegacy is the value of --service-account-lookup. If it is true, a token that was made for a Secret (a
 	// legacy token) is refused unless the Secret still has the token and the account exists. The token is also refused
@@ -100,7 +100,8 @@ func (a *Authenticator) verify(token, kid string) (*claims, error) {
 	var errs []error
 	for _, key := range a.Keys.named(kid) {
 		verified := &claims{}
-		// Method validate checks the times, with the leeway and the messages of kube-apiserver.
+		// The method validate checks the times of a TokenRequest token, with the leeway and the messages of
+		// kube-apiserver.
 		parser := jwt.NewParser(jwt.WithValidMethods([]string{key.Algorithm}), jwt.WithoutClaimsValidation())
 		_, err := parser.ParseWithClaims(token, verified, func(*jwt.Token) (any, error) { return key.Key, nil })
 		if err == nil {

@@ -64,7 +64,7 @@ func NewDiscovery(issuer, jwksURI, externalAddress string, keys KeySet) (*Discov
 	configuration := providerConfiguration{
 		Issuer:  issuer,
 		JWKSURI: jwksURI,
-		// The OpenID specification requires the field, though the API server has no logins.
+		// The OpenID specification requires the field response_types_supported, though the API server has no logins.
 		ResponseTypes: []string{"id_token"},
 		SubjectTypes:  []string{"public"},
 	}
@@ -95,8 +95,8 @@ func (d *Discovery) Configuration() http.Handler {
 	return document(configurationType, d.configuration)
 }
 
-// WebServices returns services for the documents, from which OpenAPI documents are built. The descriptions are
-// kube-apiserver's.
+// WebServices returns go-restful services that serve the two documents. From their routes, the server builds its
+// OpenAPI documents. The descriptions are kube-apiserver's.
 func (d *Discovery) WebServices() []*restful.WebService {
 	var services []*restful.WebService
 	for _, served := range []struct {

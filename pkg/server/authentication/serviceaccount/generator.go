@@ -35,9 +35,9 @@ type TokenGenerator struct {
 	Now func() time.Time
 }
 
-// IssueToken fills in the defaults and the status of a TokenRequest for an account. The token ends with the bound
-// objects: a Pod (and its Node), a Secret, or a Node. The caller must check that these exist, belong to the account and
-// match the request's boundObjectRef.
+// IssueToken fills in the defaults and the status of a TokenRequest for an account. The argument "bound" has the
+// objects that the token is bound to: a Pod (and its Node), a Secret, or a Node. The caller must check that these
+// exist, belong to the account and match the request's boundObjectRef.
 func (g *TokenGenerator) IssueToken(ctx context.Context, account *corev1.ServiceAccount, request *authenticationv1.TokenRequest, bound ...runtime.Object) error {
 	if len(request.Spec.Audiences) == 0 {
 		request.Spec.Audiences = slices.Clone(g.Audiences)

@@ -19,8 +19,9 @@ const (
 	extendedSeconds = 365 * 24 * 60 * 60
 )
 
-// lifetime returns the lifetime that the request asks for. If the lifetime is more than MaxExpiration, the result is
-// MaxExpiration, and the client gets a warning.
+// lifetime returns the lifetime that the request asks for, by default an hour. If the lifetime is more than
+// MaxExpiration, the result is MaxExpiration, and the client gets a warning. lifetime also writes the result into the
+// request.
 func (g *TokenGenerator) lifetime(ctx context.Context, request *authenticationv1.TokenRequest) time.Duration {
 	if request.Spec.ExpirationSeconds == nil {
 		hour := int64(60 * 60)

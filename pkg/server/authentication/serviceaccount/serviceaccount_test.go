@@ -75,7 +75,7 @@ func TestRoundTrip(t *testing.T) {
 		after   time.Duration
 		target  authenticator.Audiences
 		extra   map[string][]string
-		want    string // a part of the error; "" for no error, "no opinion" for no user and no error
+		want    string // the error; "" for no error, "no opinion" for no user and no error
 		reason  string
 	}{
 		{name: "plain", signs: generator, objects: all, reason: "the token has a valid signature and audience, and its account exists"},
@@ -256,7 +256,7 @@ func TestLegacy(t *testing.T) {
 	}{
 		{"held", true, []runtime.Object{account, holding}, "", "the Secret has the token"},
 		{"not held", true, []runtime.Object{account, secret}, "token does not match server's copy", "the Secret has another token"},
-		{"marked", true, []runtime.Object{account, invalid}, "the token in secret ns/secret is marked invalid: take the label kubernetes.io/legacy-token-invalid-since off the secret, or get another by a TokenRequest", "no client has used the token for a year, or an administrator has revoked the token"},
+		{"marked", true, []runtime.Object{account, invalid}, "the token in secret ns/secret is marked invalid: take the label kubernetes.io/legacy-token-invalid-since off the secret, or request a new token by a TokenRequest", "no client has used the token for a year, or an administrator has revoked the token"},
 		{"no secret", true, []runtime.Object{account}, "token has been invalidated", "a legacy token ends with its Secret"},
 		{"no lookup", false, nil, "", "without the lookup, a valid signature is enough"},
 	} {
@@ -279,7 +279,7 @@ type warnings []string
 
 func (w *warnings) AddWarning(_, text string) { *w = append(*w, text) }
 
-// TestUseOfLegacy checks the traces of a request with a legacy token: the label with the date in the Secret, the
+// TestUseOfLegacy checks the effects of a request with a legacy token: the label with the date in the Secret, the
 // annotations of the audit event, and a warning to the client.
 func TestUseOfLegacy(t *testing.T) {
 	t.Parallel()
@@ -292,8 +292,8 @@ func TestUseOfLegacy(t *testing.T) {
 	for _, test := range []struct {
 		name, reason  string
 		listed        []corev1.ObjectReference
-		label, marked string // the labels with the dates of the last use and of the mark before the request
-		want          string // the date of the last use after the request
+		label, marked string // the values of lastUsedLabel and invalidSinceLabel before the request
+		want          string // the value of lastUsedLabel after the request
 		audited       string // the annotation of the audit event, without the prefix authentication.k8s.io/legacy-token-
 		warned        bool
 		ok            bool
@@ -352,8 +352,8 @@ func TestUseOfLegacy(t *testing.T) {
 	}
 }
 
-// TestDiscovery checks that a client can verify a token with only the keys that the server
-// publishes.
+// TestDiscovery checks the documents that a Discovery serves: the configuration of the OpenID provider, and the public
+// keys. It also checks that NewDiscovery refuses issuers that can't be discovered.
 func TestDiscovery(t *testing.T) {
 	t.Parallel()
 

@@ -32,7 +32,7 @@ var (
 	_ authorizer.RuleResolver = (*Authorizer)(nil)
 )
 
-// identity returns the node of a kubelet, and whether the user is a kubelet. The node's name may be missing.
+// identity returns the name of a kubelet's node, and whether the user is a kubelet. The name may be empty.
 func identity(who user.Info) (node string, ok bool) {
 	name, ok := strings.CutPrefix(who.GetName(), userPrefix)
 	return name, ok && slices.Contains(who.GetGroups(), user.NodesGroup)
@@ -280,9 +280,9 @@ func (a *Authorizer) needed(node string, kind objectKind, request authorizer.Att
 	return ""
 }
 
-// New makes an Authorizer. It reads pods, volumes, attachments, resource slices and certificate requests of pods from
-// shared informers, which the caller starts. The argument rules are the rules of the cluster role system:node, which
-// every node has.
+// New makes an Authorizer. The Authorizer reads pods, volumes, attachments, resource slices and certificate requests of
+// pods from shared informers, which the caller starts. The argument "rules" has the rules of the cluster role
+// system:node, which every node has.
 func New(informers informers.SharedInformerFactory, rules []rbacv1.PolicyRule) *Authorizer {
 	a := &Authorizer{rules: rules, objects: &objects{
 		pods:        informers.Core().V1().Pods().Lister(),

@@ -48,7 +48,8 @@ func (r *requested) ClusterRole(ctx context.Context, name string) (*rbacv1.Clust
 	return role, ofRequest(ctx, name, err)
 }
 
-// ofRequest returns err. If err says that a role is missing, ofRequest returns this error for the resource of the request.
+// ofRequest returns err, unless err says that a role is missing. Then it returns such an error for the resource of the
+// request.
 func ofRequest(ctx context.Context, name string, err error) error {
 	info, ok := genericapirequest.RequestInfoFrom(ctx)
 	if !ok || !apierrors.IsNotFound(err) {
@@ -57,9 +58,9 @@ func ofRequest(ctx context.Context, name string, err error) error {
 	return apierrors.NewNotFound(schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, name)
 }
 
-// Check returns an error if the user of a request may not store a Role, ClusterRole, RoleBinding or
-// ClusterRoleBinding. The argument old is the stored object, or nil for a create. The context has the user and the
-// namespace of the request.
+// Check returns an error if the user of a request may not store a Role, ClusterRole, RoleBinding or ClusterRoleBinding.
+// The argument "old" is the stored object, or nil for a create. The context has the user and the namespace of the
+// request.
 func (c *EscalationChecker) Check(ctx context.Context, object, old runtime.Object) error {
 	who, ok := genericapirequest.UserFrom(ctx)
 	if !ok {
@@ -171,7 +172,7 @@ func (c *EscalationChecker) holds(ctx context.Context, who user.Info, namespace 
 	return errors.New(message)
 }
 
-// compact joins rules that differ only in their verb.
+// compact joins rules that differ only in their verbs.
 func compact(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	type target struct{ group, resource, name string }
 	at := map[target]int{}
@@ -228,8 +229,8 @@ func aggregates(role *rbacv1.ClusterRole) bool {
 	return role != nil && role.AggregationRule != nil && len(role.AggregationRule.ClusterRoleSelectors) > 0
 }
 
-// onlyForGarbageCollection tells whether an update changes only owner references and finalizers. The garbage collector
-// may change these fields of a role although it doesn't have the permissions of the role.
+// onlyForGarbageCollection tells whether an update changes only owner references, finalizers and managed fields. The
+// garbage collector may change these fields of a role although it doesn't have the permissions of the role.
 func onlyForGarbageCollection(object, old runtime.Object) bool {
 	updated := object.DeepCopyObject()
 	to, err := meta.Accessor(updated)

@@ -23,7 +23,8 @@ type resolver struct {
 func newResolver(source Source) *resolver { return &resolver{source: source} }
 
 // visitRulesFor calls visit with each rule that applies to the user in a namespace ("" for the cluster), and with each
-// error. It stops when visit returns false. The argument granted describes the binding that gives the rule to the user.
+// error. It stops when visit returns false. The argument "granted" describes the binding that gives the rule to the
+// user.
 func (r *resolver) visitRulesFor(ctx context.Context, who user.Info, namespace string, visit func(granted fmt.Stringer, rule *rbacv1.PolicyRule, err error) bool) {
 	bindings, err := r.source.ClusterRoleBindings(ctx)
 	if err != nil && !visit(nil, nil, err) {

@@ -19,8 +19,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// mostKept is the number of shared handlers that Handlers keeps. A process may generate definitions without end, and
-// must not keep a handler of each.
+// mostKept is the maximum number of shared handlers that Handlers keeps. A process may generate definitions without
+// end, and must not keep a handler of each.
 const mostKept = 100
 
 // Handler serves custom resources, and gives the controller of deleted definitions access to them. The library's
@@ -107,7 +107,7 @@ func (h *shared) build(models map[string]*spec.Schema) error {
 }
 
 // established returns the definition of a shared handler: it has the content of a server's definition, and has been
-// established for a long time. The library delays requests for a definition that has just been established.
+// established for a long time. The library delays create requests for a definition that has just been established.
 func established(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: crd.Name, UID: types.UID(crd.Name)},
@@ -128,8 +128,8 @@ func sameHandler(a, b *apiextensionsv1.CustomResourceDefinition) bool {
 	return sameSpec(&a.Spec, &b.Spec) && equality.Semantic.DeepEqual(a.Status.AcceptedNames, b.Status.AcceptedNames)
 }
 
-// sameSpec compares two specs. Definitions that servers start with often share the versions of their specs, with all
-// schemas. A comparison of these schemas would take milliseconds.
+// sameSpec reports whether two specs are equal. Definitions that servers start with often share the slice of versions,
+// with all schemas. sameSpec doesn't compare the elements of a shared slice, because that would take milliseconds.
 func sameSpec(a, b *apiextensionsv1.CustomResourceDefinitionSpec) bool {
 	if len(a.Versions) == 0 || len(a.Versions) != len(b.Versions) || &a.Versions[0] != &b.Versions[0] {
 		return equality.Semantic.DeepEqual(a, b)

@@ -94,8 +94,8 @@ func TestServersWithTheSameContentShareAHandler(t *testing.T) {
 	}
 }
 
-// At later starts, two definitions share the slice of versions in their specs. sameHandler then doesn't compare the
-// versions, but must still find the other differences.
+// Two definitions may share the slice of versions in their specs. sameHandler then doesn't compare the versions, but
+// must still find the other differences.
 func TestDefinitionsWithTheSameVersions(t *testing.T) {
 	t.Parallel()
 	one := gears("1", nil)

@@ -111,7 +111,7 @@ func (s *Server) use(name string, suits func(*apiextensionsv1.CustomResourceDefi
 	if u == nil || u.definition.UID != crd.UID {
 		handler, err := s.Handlers.of(crd, &s.Config)
 		if err != nil {
-			klog.ErrorS(err, "A definition has no shared handler", "definition", name)
+			klog.ErrorS(err, "The definition has no shared handler, so a handler of this server alone serves it", "definition", name)
 			return nil, nil
 		}
 		if u != nil {

@@ -13,7 +13,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// store is the store of one version in a shared handler. It passes each call to the store of the server in the context.
+// store is the store of one version in a shared handler. It passes reads and writes to the store of the server in the
+// context.
 type store struct {
 	resource schema.GroupResource
 	// open opens the corresponding store in the etcd of a server, with the shared codec.

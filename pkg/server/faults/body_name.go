@@ -13,7 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// maxBody is the largest body that is read for a name. The library refuses larger bodies by the same limit.
+// maxBody is the maximum number of bytes that bodyName reads. k8s.io/apiserver has the same limit for a body by
+// default.
 const maxBody = 3 << 20
 
 // bodyName returns the name of the object in the body of a request, or "". The body can be read again afterwards.
