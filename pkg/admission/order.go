@@ -85,7 +85,7 @@ var order = []plugin{
 	{noderestriction.Name, off, newNodeRestriction, changes{}},
 	{taintnodesbycondition.Name, on, unconfigured(taintnodesbycondition.New), changes{"nodes"}},
 	{alwayspullimages.Name, off, unconfigured(alwayspullimages.New), changes{"pods"}},
-	{imagepolicy.Name, off, configured(imagepolicy.New), changes{"pods"}},
+	{imagepolicy.Name, off, configured(imagepolicy.New), nil},
 	{podsecurity.Name, on, configured(podsecurity.New), nil},
 	{podnodeselector.Name, off, configured(podnodeselector.New), changes{"pods"}},
 	{priority.Name, on, unconfigured(priority.New), changes{"pods", "podgroups"}},

@@ -147,12 +147,12 @@ func (b *barrier) updated(ctx context.Context, name, resourceVersion string) {
 	b.await(ctx, name, func(k knownDefinitions) bool { return k.isPast(name, resourceVersion) })
 }
 
-// changed waits until the present definition of the name is in effect or deleted, or until the controllers can't bring
-// it into effect.
-func (b *barrier) changed(ctx context.Context, name string) {
+// changed waits as updated does, and also until the definition is in effect, or until the controllers can't bring it
+// into effect.
+func (b *barrier) changed(ctx context.Context, name, resourceVersion string) {
 	b.await(ctx, name, func(k knownDefinitions) bool {
 		crd := k.seen[name]
-		return crd == nil || k.isInEffect(crd) || k.isStuck(crd)
+		return crd == nil || k.isPast(name, resourceVersion) && (k.isInEffect(crd) || k.isStuck(crd))
 	})
 }
 

@@ -89,11 +89,12 @@ func (s *barredStorage) GuaranteedUpdate(ctx context.Context, key string, destin
 		s.barrier.ends(m.GetName(), m.GetResourceVersion())
 		return nil
 	}
-	s.barrier.updated(ctx, m.GetName(), m.GetResourceVersion())
-	if !byServer(ctx) { // a controller's own write can't wait for the work of the controllers
-		s.barrier.changed(ctx, m.GetName())
-		s.barrier.definitionChanged()
+	if byServer(ctx) { // a controller's own write can't wait for the work of the controllers
+		s.barrier.updated(ctx, m.GetName(), m.GetResourceVersion())
+		return nil
 	}
+	s.barrier.changed(ctx, m.GetName(), m.GetResourceVersion())
+	s.barrier.definitionChanged()
 	return nil
 }
 
