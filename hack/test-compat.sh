@@ -9,7 +9,8 @@
 # - the fixture builds the program, and the operator's tests pass with this program;
 # - the fixture also builds the program without the network, from a full module cache.
 #
-# The script needs a module proxy for other modules. It has its own module cache and its own user cache folder.
+# The script needs a module proxy for the modules of other projects. It has its own module cache and its own user cache
+# folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fails if the committed code differs from what hack/update-runtimehooks.sh generates.
+# Fails if the committed code differs from the code that hack/update-runtimehooks.sh generates.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util'
 
 const { values: flags } = parseArgs({
   options: {
-    port: { type: 'string', default: '9443' }, // 0 takes a free one
+    port: { type: 'string', default: '9443' }, // 0 takes a free port
     certs: { type: 'string', default: 'certs' }, // the folder of tls.crt and tls.key
   },
 })
@@ -27,7 +27,7 @@ function review({ uid, object }) {
 }
 
 async function handle(request, response) {
-  // The path has a query, as in /validate?timeout=10s.
+  // The URL has a query, as in /validate?timeout=10s.
   const { pathname } = new URL(request.url, 'https://localhost')
   const chunks = []
   for await (const chunk of request) {

@@ -36,7 +36,7 @@ class Webhook(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        # The path has a query, as in /validate?timeout=10s.
+        # The URL has a query, as in /validate?timeout=10s.
         if urllib.parse.urlsplit(self.path).path != "/validate":
             return self.answer(404, b"no webhook is served here")
         try:

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Handler refuses namespaces without the label owner.
+// Handler returns a webhook that refuses namespaces without the label owner.
 func Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		review := admissionv1.AdmissionReview{}

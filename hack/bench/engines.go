@@ -72,7 +72,8 @@ func (e engine) measure(ctx context.Context, c column, rounds int) error {
 	}
 	c.set(e.first, median(starts))
 
-	// The first server isn't measured, because it creates everything that the servers of a process share.
+	// The start of this server isn't measured, because the first server of a process makes everything that the servers
+	// of the process share.
 	server, _, err := e.start(ctx)
 	if err != nil {
 		return err

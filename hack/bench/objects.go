@@ -37,7 +37,7 @@ func measureObjects(ctx context.Context, t *table, e engine, rounds int) error {
 			options []miniapitest.Option
 		}{
 			{&first, with}, {&later, with}, {&without, nil},
-			{&requested, append(with[:len(with):len(with)], miniapitest.WithFlags("--event-ttl=59m"))}, // servers with flags keep nothing
+			{&requested, append(with[:len(with):len(with)], miniapitest.WithFlags("--event-ttl=59m"))}, // with flags, later servers don't reuse stored objects
 		} {
 			if err := e.addStart(ctx, part.figures, part.options...); err != nil {
 				return err

@@ -124,7 +124,7 @@ func (l *load) withHooks(ctx context.Context, h *hooks, mutating, validating int
 	return err
 }
 
-// awaitCall creates objects until a webhook is called, because a server may not call a new webhook at once.
+// awaitCall creates objects until a webhook is called, because a server may take some time to call a new webhook.
 func (l *load) awaitCall(ctx context.Context, calls *atomic.Int64) error {
 	return wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, activeTimeout, true, func(ctx context.Context) (bool, error) {
 		before := calls.Load()

@@ -105,9 +105,8 @@ func (t *Table) checkTypes(g *Group) error {
 	return nil
 }
 
-// addHub registers the Go types of the hub under the version "__internal". The hub has the types in the rows and in
-// Group.Types. In a group with rows of its own, the hub also has the types of the preferred version for kinds without a
-// row.
+// addHub registers the Go types of the hub under the version "__internal": the types of the rows that t.Rows returns,
+// and Group.Types. If Group.Kinds isn't empty, the hub also has the types of the first version for kinds without a row.
 func (t *Table) addHub(g *Group) {
 	internal := g.hub()
 	for _, k := range t.Rows(g) {

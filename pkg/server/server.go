@@ -130,10 +130,9 @@ func (s *Server) Ready() <-chan struct{} { return s.ready }
 // have stopped.
 func (s *Server) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.config.Close(ctx)) }()
-	// The end of ctx must not interrupt the start of k8s.io/apiserver: a start hook fails if its context has ended, and
-	// a failed hook ends the process. So with an embedded etcd, the server becomes ready even if ctx has ended, unless
-	// the start takes longer than startGrace from then. With an external etcd, which may never answer, the end of ctx
-	// interrupts the start.
+	// A start hook of k8s.io/apiserver fails if its context has ended, and a failed hook ends the process. So with an
+	// embedded etcd, a server whose ctx ends during the start gets ready first, within startGrace after the end of
+	// ctx. An external etcd may never answer, so with such an etcd, the end of ctx interrupts the start.
 	starting := ctx
 	if s.config.etcd.Embedded() {
 		var abandon context.CancelFunc

@@ -110,7 +110,7 @@ func (c *databaseContent) checkOrigin() error {
 		return fmt.Errorf("the stored version of etcd is %q, and must have the form MAJOR.MINOR.PATCH", c.version)
 	}
 	if known := utilversion.MustParseGeneric(version.Version); written.Major() != known.Major() || written.Minor() > known.Minor() {
-		return fmt.Errorf("written by etcd %s, and this etcd is %s: use a miniapi with the etcd of the database, or another data folder", written, known)
+		return fmt.Errorf("written by etcd %s, and the etcd of this miniapi is %s: use a miniapi with that version of etcd, or another data folder", written, known)
 	}
 	return nil
 }

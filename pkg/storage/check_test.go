@@ -167,8 +167,8 @@ func TestDamagedData(t *testing.T) {
 			_, first := members.Cursor().First()
 			return members.Put([]byte("0123456789abcdef"), bytes.Clone(first))
 		}), "a cluster of 2 etcd servers"},
-		{"database of a newer etcd", "an older etcd doesn't support the newer format", ofVersion("3.99.0"), "written by etcd 3.99.0, and this etcd is 3."},
-		{"database of another etcd", "etcd 3 doesn't support the format of etcd 4", ofVersion("4.2.0"), "written by etcd 4.2.0, and this etcd is 3."},
+		{"database of a newer etcd", "an older etcd doesn't support the newer format", ofVersion("3.99.0"), "written by etcd 3.99.0, and the etcd of this miniapi is 3."},
+		{"database of another etcd", "etcd 3 doesn't support the format of etcd 4", ofVersion("4.2.0"), "written by etcd 4.2.0, and the etcd of this miniapi is 3."},
 		{"database of no etcd", "versions have numbers", ofVersion("new"), `the stored version of etcd is "new"`},
 		{"database of an older etcd", "etcd converts the format", ofVersion("3.6.0"), ""},
 

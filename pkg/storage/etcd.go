@@ -41,8 +41,8 @@ const (
 	// members start at the same time.
 	leadTimeout = time.Minute
 
-	// failedStopTimeout bounds the stop of an etcd that has failed, and the wait for a call of an etcd that fails during
-	// the call (see trap.guard): the goroutines of such an etcd may never end.
+	// failedStopTimeout is the longest wait for an etcd that has failed: for its stop, and for the function of etcd
+	// during which it failed (see trap.guard). The goroutines of such an etcd may never end.
 	failedStopTimeout = time.Second
 )
 

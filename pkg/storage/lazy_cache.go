@@ -244,7 +244,7 @@ func (s *lazyCache) current() storage.Interface {
 type watchCache struct {
 	*cacher.CacheDelegator
 	cacher   *cacher.Cacher
-	end      context.CancelFunc // cancels the goroutine that fills the cache
+	end      context.CancelFunc // ends the goroutine that waits until the cache is filled
 	progress condition.Variable[cacheProgress]
 }
 

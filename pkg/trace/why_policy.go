@@ -32,9 +32,9 @@ func whyPolicy(target Reference, configured Configured, request *Request, evalua
 	return answers
 }
 
-// metPolicy returns two records of a policy from the last pass. met is the record of the first round in which a binding
-// was evaluated. If no round evaluated a binding, met is the record of the first round. again is the record of a later
-// round, or nil.
+// metPolicy returns the records of a policy in the last pass of the request through the admission chain. A pass has one
+// record of a policy, or two if the chain called a mutating policy in a second round. met is the first record in which
+// a binding was evaluated. If no binding was evaluated, met is the first record. again is the other record, or nil.
 func (r *Request) metPolicy(target Reference) (met, again *Policy) {
 	if len(r.Admissions) == 0 {
 		return nil, nil

@@ -124,7 +124,7 @@ func marshal(t *testing.T, value any) []byte {
 	return data
 }
 
-// maxDepth limits the depth, because some types, such as schemas, contain themselves.
+// maxDepth is the depth below which fill sets no fields. Some types, such as schemas, contain themselves.
 const maxDepth = 6
 
 // fill sets all fields to values that aren't zero, down to maxDepth.
@@ -270,8 +270,9 @@ func TestOurCallerTheirExtension(t *testing.T) {
 	}
 }
 
-// freePort returns a port on which nothing listens. Cluster API's server must have the number before it listens. The port
-// is not in the range from which the system chooses ports, so that no other listener gets the port in the meantime.
+// freePort returns a port on which nothing listens. Cluster API's server needs the number before it listens. The port
+// isn't in the range from which the system chooses ports, so the system gives the port to no other listener in the
+// meantime.
 func freePort(t *testing.T) int {
 	t.Helper()
 	const from, to = 20000, 32768

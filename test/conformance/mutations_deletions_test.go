@@ -60,7 +60,7 @@ func finishes(r *http.Request) {
 	setRequestBody(r, []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+path+`"},"spec":{}}`))
 }
 
-// peeked returns the body of a request, which can be read again.
+// peeked returns the body of a request. Later readers of the request get the same body.
 func peeked(r *http.Request) []byte {
 	if r.Body == nil {
 		return nil

@@ -70,8 +70,8 @@ func TestStopWithWatchOfAggregatedAPI(t *testing.T) {
 	}
 }
 
-// A webhook can be an aggregated API: its clientConfig names the service of this server itself. Then a caBundle or a
-// kubeconfig for the webhook has no effect.
+// A webhook can be an aggregated API: its clientConfig names the service of this server itself. Then a caBundle has no
+// effect.
 func TestAggregatedWebhook(t *testing.T) {
 	t.Parallel()
 	const path = "/apis/tools.example.com/v1/reviews"

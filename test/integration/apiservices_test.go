@@ -415,8 +415,8 @@ func TestFrontProxyStaysTrusted(t *testing.T) {
 	}
 }
 
-// A user can replace the file of the certificate and the file of its key one after the other. Until both files are
-// replaced, the server uses the old certificate.
+// The server shows a client certificate to other servers. A user can replace the file of the certificate and the file
+// of its key one after the other. Until both files are replaced, the server uses the old certificate.
 func TestFrontProxyFiles(t *testing.T) {
 	t.Parallel()
 	tools, dir := &extension{}, t.TempDir()

@@ -20,7 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// authority is a certificate authority that the servers don't trust by default.
+// authority is a certificate authority of the tests.
 type authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey

@@ -54,7 +54,7 @@ func placed(namespace, name string, servicePort int32, port int) miniapitest.Opt
 	})
 }
 
-// createThing creates the ConfigMap for which the webhooks of these tests are called.
+// createThing creates the ConfigMap for which the webhooks of these tests are called, in a dry run.
 func createThing(t testing.TB, srv *miniapitest.Server) error {
 	t.Helper()
 	_, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{DryRun: dry})
@@ -77,7 +77,7 @@ func TestClientConfig(t *testing.T) {
 	must(core.Services("my-namespace").Create(t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "my-service"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
 	}, metav1.CreateOptions{}))(t)
-	// This Service has endpoints. The Services of the other cases have an externalName.
+	// This Service has endpoints. The Service of the other cases has an externalName.
 	must(core.Services("my-namespace").Create(t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "with-endpoints"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "https", Port: 8443}}},
 	}, metav1.CreateOptions{}))(t)

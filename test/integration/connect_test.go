@@ -130,7 +130,7 @@ func request(t testing.TB, config *rest.Config, verb, path string, header http.H
 }
 
 // The server makes a connection after admission, with the options that mutating webhooks have changed. The cases
-// connect.* of the conformance suite make no connection, because a cluster may not have a kubelet.
+// connect.* of the conformance suite make no connection, because some clusters have no kubelet.
 func TestConnectGoesThroughTheChain(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -184,7 +184,7 @@ func TestConnectOptionsAreMutated(t *testing.T) {
 		resource      string
 		path          string
 		header        http.Header
-		as, by, using string // the operation, the path and the value of the webhook's JSON patch, and the resulting request
+		as, by, using string // the operation, the path and the value of the JSON patch
 		want          string
 	}{
 		{"exec", "another command is run", "pods/exec", pods + "web/exec?command=sh&container=main&stdout=true", upgrade,

@@ -37,7 +37,7 @@ func (c *controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{}, c.Patch(ctx, marked, client.MergeFrom(seen))
 }
 
-// Webhook refuses config maps with the name "forbidden".
+// Webhook returns a webhook that refuses config maps with the name "forbidden".
 func Webhook() http.Handler {
 	return &admission.Webhook{Handler: admission.HandlerFunc(func(_ context.Context, r admission.Request) admission.Response {
 		return admission.ValidationResponse(r.Name != "forbidden", "it is called so")

@@ -75,7 +75,7 @@ func (c *converters) GetTypeConverter(kind schema.GroupVersionKind) managedfield
 		found, err = c.find(kind.GroupVersion())
 	}
 	if err != nil {
-		utilruntime.HandleError(fmt.Errorf("no schema for %v: %w", kind, err))
+		utilruntime.HandleError(fmt.Errorf("policies can't apply changes to objects of %v, because the schema of the kind can't be made: %w", kind, err))
 		return nil
 	}
 	return found

@@ -21,13 +21,14 @@ const (
 // textOf returns the value of an expression in JSON, cut to maxValue.
 func textOf(value ref.Val) string {
 	encoded, err := json.Marshal(plain(value, maxDepth))
-	if err != nil {
-		return fmt.Sprint(value.Value())
+	text := string(encoded)
+	if err != nil { // JSON has no infinity and no NaN
+		text = fmt.Sprint(value.Value())
 	}
-	if text := string(encoded); len(text) <= maxValue {
+	if len(text) <= maxValue {
 		return text
 	}
-	return strings.ToValidUTF8(string(encoded[:maxValue]), "") + "…"
+	return strings.ToValidUTF8(text[:maxValue], "") + "…"
 }
 
 // plain converts a CEL value into one that encoding/json can encode.

@@ -73,8 +73,8 @@ func (o *versionedObject) patched(before runtime.Object, patch jsonpatch.Patch) 
 
 // apply applies a webhook's JSON patch to the JSON of an object.
 func apply(patch jsonpatch.Patch, object []byte) (patched []byte, err error) {
-	// The JSON patch library panics for some patches: those that compare with a missing value, or replace the whole
-	// object by nothing.
+	// The JSON patch library panics for some operations without a value: a test, and a replacement of the whole
+	// object.
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("an operation of the patch needs a value that is missing: %v", cause)

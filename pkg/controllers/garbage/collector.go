@@ -80,7 +80,7 @@ func (c *Collector) reportMisplaced(dependent identity, owner metav1.OwnerRefere
 // errUnseen is the error for an owner that the server has, but that the source of objects hasn't reported yet. It makes
 // the queue check the owner again. Waiting for a report isn't enough: the source never reports an owner that is created
 // and deleted between two lists.
-var errUnseen = errors.New("the owner hasn't been seen yet")
+var errUnseen = errors.New("the garbage collector hasn't received this owner yet, and checks it again")
 
 // await waits for Begin.
 func (c *Collector) await(ctx context.Context) error {
@@ -111,7 +111,7 @@ func (c *Collector) consider(ctx context.Context, uid types.UID) (time.Duration,
 	case err != nil:
 		return 0, fmt.Errorf("%s: %w", n.identity, err)
 	case n.virtual:
-		return 0, errUnseen
+		return 0, fmt.Errorf("%s: %w", n.identity, errUnseen)
 	}
 	return 0, nil
 }

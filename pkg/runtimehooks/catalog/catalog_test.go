@@ -118,7 +118,7 @@ func TestRegister(t *testing.T) {
 		{name: "literal", reason: "the name comes from the function", gv: groupV1, hook: func(*requestV1, *responseV1) {}, want: "got the function literal"},
 		{name: "result", reason: "a hook returns nothing, and fills its response", gv: groupV1, hook: TwoResults, want: "must be a func(*Request, *Response)"},
 		{name: "structs", reason: "only pointers are objects", gv: groupV1, hook: NoPointers, want: "the request of the function, catalog_test.requestV1, must be a pointer"},
-		{name: "response is no object", reason: "responses are copied and named", gv: groupV1, hook: NoObject, want: "the response of the function, *struct {}, must be a pointer"},
+		{name: "response is no object", reason: "a response must implement runtime.Object", gv: groupV1, hook: NoObject, want: "the response of the function, *struct {}, must be a pointer"},
 		{name: "three parameters", reason: "a hook has two parameters: a request and a response", gv: groupV1, hook: ThreeParameters, want: "must be a func(*Request, *Response)"},
 		{name: "other types", reason: "a version of a hook never changes", gv: groupV1, hook: newerHooks.BeforeBackup, want: "is already registered with function"},
 	} {
@@ -139,13 +139,15 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// sameTypes has another function for the hook BeforeBackup. The types are those of the function of the package.
+// sameTypes has a second function for the hook BeforeBackup. Its parameters have the same types as those of the
+// function BeforeBackup of this file.
 type sameTypes struct{}
 
 func (sameTypes) BeforeBackup(*requestV1, *responseV1) {}
 
-// TestRegisterTwoDefinitions checks that a hook has one definition. A catalog that kept one of two definitions would
-// call the hook with the other package's metadata, or not find the other package's function.
+// TestRegisterTwoDefinitions checks that Register refuses a definition of a hook that differs from the registered
+// definition. Without an error, a package could get the metadata of another package, or Describe wouldn't find the
+// package's function.
 func TestRegisterTwoDefinitions(t *testing.T) {
 	t.Parallel()
 	const first, second = "catalog_test.BeforeBackup", "catalog_test.sameTypes.BeforeBackup"

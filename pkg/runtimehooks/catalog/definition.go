@@ -14,7 +14,7 @@ import (
 // The function is never called.
 type Hook any
 
-// Metadata describes a hook in its documentation.
+// Metadata describes a hook.
 type Metadata struct {
 	// Summary is one line of text. Description may have several lines.
 	Summary, Description string
@@ -38,7 +38,7 @@ type Definition struct {
 }
 
 // Define makes a definition of a hook from its function. The name of the function is the name of the hook. If the
-// function isn't a Hook, Register returns an error.
+// function isn't a Hook, or is a function literal, Register returns an error.
 func Define(hook Hook, metadata Metadata) Definition {
 	function, err := functionName(hook)
 	if err != nil {

@@ -87,7 +87,7 @@ func (d *Descriptor) operation(schemas *schemas) (*spec3.Operation, error) {
 }
 
 // operationID returns the group, the version and the name of a hook in one word, such as
-// hooksRuntimeClusterV1alpha1Discovery. Kubernetes forms operation ids in the same way.
+// hooksRuntimeClusterV1alpha1Discovery. It leaves out the suffix .x-k8s.io of the group.
 func (d *Descriptor) operationID() string {
 	parts := strings.Split(strings.TrimSuffix(d.Group, ".x-k8s.io"), ".")
 	parts = append(parts, d.Version, d.Hook)

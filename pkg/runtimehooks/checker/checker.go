@@ -83,12 +83,12 @@ func Run(ctx context.Context, target Target) []Result {
 	return results
 }
 
-// ErrNotDiscovered is the error of Check.Run for a check that can't run, because the extension's answer to Discovery is
-// unusable.
+// ErrNotDiscovered is the error of Check.Run for a check that can't run, because the call of Discovery fails or its
+// answer is invalid.
 var ErrNotDiscovered = errors.New("the extension can't be discovered")
 
-// Run runs this check alone. It calls Discovery first. If Discovery fails, the error of any other check is
-// ErrNotDiscovered.
+// Run runs this check alone. It calls Discovery first. If Discovery fails, the error of any check except "discovery"
+// wraps ErrNotDiscovered.
 func (c Check) Run(ctx context.Context, target Target) error {
 	s, err := newSession(target)
 	defer s.close()

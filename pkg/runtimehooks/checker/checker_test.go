@@ -54,7 +54,8 @@ func with(t *testing.T, handle func(context.Context, *clusterapi.DiscoverVariabl
 	return e
 }
 
-// instead replaces the answers to requests with the method whose path begins with the parameter path.
+// instead returns a handler that calls the function "answer" for requests with the method and with a path that begins
+// with the argument "path". It passes all other requests to next.
 func instead(next http.Handler, method, path string, answer http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Method == method && strings.HasPrefix(req.URL.Path, path) {
@@ -92,7 +93,7 @@ func TestChecks(t *testing.T) {
 			name: "second call fails", reason: "the handler doesn't expect to be called again", want: []string{"idempotence", "determinism"}, err: "the first call succeeds",
 			extension: with(t, func(_ context.Context, r *clusterapi.DiscoverVariablesRequest, response *clusterapi.DiscoverVariablesResponse) {
 				response.Status = hooksv1.ResponseStatusSuccess
-				if n := calls.Add(1); n%2 == 0 { // each check makes two calls; the second one fails
+				if n := calls.Add(1); n%2 == 0 { // of the two calls of idempotence and of determinism, the second fails
 					response.Status = hooksv1.ResponseStatusFailure
 				}
 			}),

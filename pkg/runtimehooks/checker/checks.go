@@ -163,7 +163,8 @@ func checkUnknownFields(ctx context.Context, s *session, h handler) error {
 	return nil
 }
 
-// checkBadInput sends bodies that aren't requests. Afterwards, the handler must still answer a request.
+// checkBadInput sends bodies that aren't requests. The handler must refuse each body, and must still answer a request
+// afterwards.
 func checkBadInput(ctx context.Context, s *session, h handler) error {
 	for _, body := range []string{"", "<", `"text"`, `{"settings": "none"}`} {
 		code, answer, err := s.send(ctx, http.MethodPost, h.Hook.Path(h.Handler), []byte(body), h.Timeout)

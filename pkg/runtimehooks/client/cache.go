@@ -11,9 +11,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
 )
 
-// ResponseCache keeps successful responses of handlers that always give the same answer to the same request. A
-// response is dropped after a time, and when the ExtensionConfig of its handler changes. A response that blocks is
-// never kept.
+// ResponseCache keeps successful responses. It is for handlers that always give the same answer to the same request.
+// A response is no longer used after a time, or after a change of the ExtensionConfig of its handler. A response that
+// blocks is never kept.
 type ResponseCache struct {
 	responses *utilcache.LRUExpireCache
 	keep      time.Duration

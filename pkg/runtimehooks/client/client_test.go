@@ -369,7 +369,7 @@ func TestCallExtensionRefusesMistakes(t *testing.T) {
 		{"other hook", "a handler answers only calls of its own hook", clusterapi.BeforeClusterDelete, "a.a", &clusterapi.BeforeClusterDeleteRequest{}, &clusterapi.BeforeClusterDeleteResponse{}, "implements hook"},
 		{"other request", "the request and the response must have the types of the hook", clusterapi.BeforeClusterCreate, "a.a", &clusterapi.BeforeClusterDeleteRequest{}, response, "the request of hook"},
 		{"other response", "the request and the response must have the types of the hook", clusterapi.BeforeClusterCreate, "a.a", request(nil), &clusterapi.BeforeClusterDeleteResponse{}, "the response of hook"},
-		{"unknown hook", "the catalog has all hooks", newWorld, "a.a", request(nil), response, "no hook for function"},
+		{"unknown hook", "only hooks of the catalog can be called", newWorld, "a.a", request(nil), response, "no hook for function"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -437,7 +437,8 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
-// TestNoRegistry checks that a client without a registry, which is only for Discover, says what the other methods need.
+// TestNoRegistry checks a client without a registry, which can only call Discover. The error of each other method must
+// name the missing option.
 func TestNoRegistry(t *testing.T) {
 	t.Parallel()
 	only, err := client.New(client.Options{Catalog: newWorld(t).catalog, Connector: nowhere{}})

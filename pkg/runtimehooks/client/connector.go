@@ -99,7 +99,7 @@ func (c *HTTPSConnector) Connect(config runtimev1.ClientConfig) (Connection, err
 		if err != nil {
 			return Connection{}, err
 		}
-		if changed { // an open connection goes on with the old certificate
+		if changed { // an open connection would go on with the old certificate
 			c.clients.Clear()
 		}
 	}

@@ -87,8 +87,8 @@ type exchange struct {
 	configVersion       string
 }
 
-// make sends the request in the version that the handler implements, and fills the response in the caller's
-// version.
+// make sends the request in the version that the handler implements, unless the cache has a response to it. It fills
+// the response in the caller's version.
 func (x *exchange) make(ctx context.Context, request runtime.Object, response hooksv1.ResponseObject, outcome *Outcome) error {
 	request.GetObjectKind().SetGroupVersionKind(x.implemented.Request)
 	body, err := json.Marshal(request)
@@ -136,8 +136,8 @@ func (x *exchange) send(ctx context.Context, body []byte, response hooksv1.Respo
 	start := time.Now()
 	answer, err := x.receive(connection.HTTP, req, outcome)
 	outcome.Duration = time.Since(start)
-	// After the timeout, the client refuses even a complete body: the extension may have cut the body short when
-	// the time was over.
+	// After the timeout, the client refuses even a body that seems complete: the extension may have cut it short
+	// when the time was over.
 	if limited.Err() != nil {
 		err = context.Cause(limited)
 	}
@@ -150,12 +150,12 @@ func (x *exchange) send(ctx context.Context, body []byte, response hooksv1.Respo
 	return x.accept(answer, response)
 }
 
-// receive returns the body of a response. It returns an error if the response doesn't follow the protocol.
+// receive returns the body of a response. It returns an error if the HTTP status isn't 200, or if the body is too large.
 func (x *exchange) receive(client *http.Client, req *http.Request, outcome *Outcome) ([]byte, error) {
 	resp, err := client.Do(req)
 	if err != nil {
 		var wrapped *url.Error
-		if errors.As(err, &wrapped) { // drop the wrapper, because the caller adds the URL itself
+		if errors.As(err, &wrapped) { // drop the wrapper, because the method send adds the URL
 			err = wrapped.Err
 		}
 		return nil, err

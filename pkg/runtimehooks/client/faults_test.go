@@ -235,7 +235,7 @@ func TestCallerGivesUp(t *testing.T) {
 	}
 }
 
-// lateAnswer is a connection whose answer ends when the caller's time is over.
+// lateAnswer connects to an extension whose answer ends when the caller's time is over.
 type lateAnswer struct{ ended <-chan struct{} }
 
 func (lateAnswer) Connect(runtimev1.ClientConfig) (client.Connection, error) {

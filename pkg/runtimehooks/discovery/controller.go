@@ -68,9 +68,9 @@ type Controller struct {
 
 	mu sync.Mutex
 	// initial are the names in the first list of ExtensionConfigs, without those that have been deleted since. The
-	// registry becomes ready when all of them are discovered or are being deleted.
+	// registry becomes ready when each of them is discovered, is paused, or is being deleted.
 	initial sets.Set[string]
-	// warming has the ExtensionConfigs that have been discovered while the registry isn't ready. It is nil when the
+	// warming has the discovered and the paused ExtensionConfigs while the registry isn't ready. It is nil when the
 	// registry is ready.
 	warming map[string]*runtimev1.ExtensionConfig
 }
@@ -119,20 +119,20 @@ func setDefault(d *time.Duration, value time.Duration) {
 	}
 }
 
-// changed reports whether an update of an ExtensionConfig needs a new call of Discovery: the spec or the annotations
-// have changed, the ExtensionConfig has been created anew, or its deletion has begun. A change of the status has no
-// effect, because the controller itself writes the status.
+// changed reports whether the controller must handle an update of an ExtensionConfig: the spec or the annotations have
+// changed, the ExtensionConfig has been created anew, or its deletion has begun. A change of the status has no effect,
+// because the controller itself writes the status.
 func changed(was, is *unstructured.Unstructured) bool {
 	return was.GetGeneration() != is.GetGeneration() || !maps.Equal(was.GetAnnotations(), is.GetAnnotations()) ||
 		was.GetUID() != is.GetUID() || (was.GetDeletionTimestamp() == nil) != (is.GetDeletionTimestamp() == nil)
 }
 
-// enqueue makes a worker handle a changed or deleted ExtensionConfig without a backoff. It resets the backoff, because
-// the change of the ExtensionConfig may have removed the cause of earlier errors.
+// enqueue makes a worker handle a new, changed or deleted ExtensionConfig without a backoff. It resets the backoff,
+// because the change of the ExtensionConfig may have removed the cause of earlier errors.
 func (c *Controller) enqueue(obj any) {
 	name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
 	if err != nil {
-		return // this doesn't happen: the informer has no other type
+		return // this doesn't happen: the informer has only ExtensionConfigs
 	}
 	c.queue.Forget(name)
 	c.queue.Add(name)
@@ -170,8 +170,8 @@ func (c *Controller) Run(ctx context.Context) error {
 }
 
 // Synced returns a channel that is closed when Run has made its first list of ExtensionConfigs. The registry becomes
-// ready when all ExtensionConfigs of that list are discovered, are being deleted, or have been deleted. The registry
-// doesn't wait for ExtensionConfigs that are created later.
+// ready when each ExtensionConfig of that list is discovered, is paused, is being deleted, or has been deleted. The
+// registry doesn't wait for ExtensionConfigs that are created later.
 func (c *Controller) Synced() <-chan struct{} { return c.synced }
 
 // next handles one ExtensionConfig of the queue. It returns false when the queue is shut down.
@@ -238,7 +238,7 @@ func (c *Controller) discoverAndRegister(ctx context.Context, config *runtimev1.
 	if err := errors.Join(err, writeErr); err != nil {
 		return err
 	}
-	// The write of the status has changed the resource version of the ExtensionConfig. The handlers need the new
+	// The write of the status may have changed the resource version of the ExtensionConfig. The handlers need the new
 	// resource version, because it is a part of the keys of cached responses.
 	return c.register(stored)
 }
@@ -260,8 +260,8 @@ func (c *Controller) register(config *runtimev1.ExtensionConfig) error {
 
 // unregister removes the handlers of an ExtensionConfig from the registry.
 func (c *Controller) unregister(name string) {
-	// The lock is for a warmUp at the same time, which may have read the ExtensionConfig before its deletion. The
-	// registry must get these handlers before Remove, and not after.
+	// A warmUp at the same time may have read the ExtensionConfig before its deletion. Without the lock, warmUp could
+	// add the handlers of the ExtensionConfig after Remove.
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.initial.Delete(name)
@@ -269,8 +269,8 @@ func (c *Controller) unregister(name string) {
 	c.options.Registry.Remove(name)
 }
 
-// warmUp makes the registry ready if each ExtensionConfig of the first list is discovered, is being deleted, or has been
-// deleted.
+// warmUp makes the registry ready if each ExtensionConfig of the first list is discovered, is paused, is being deleted,
+// or has been deleted.
 func (c *Controller) warmUp() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -312,7 +312,7 @@ func (c *Controller) discover(ctx context.Context, config *runtimev1.ExtensionCo
 			setDeprecated(status, config.Generation, c.deprecated(handlers))
 		}
 	}
-	setPaused(status, config.Generation, false) // injecting the caBundle has incremented the generation
+	setPaused(status, config.Generation, false) // injecting the caBundle may have incremented the generation
 	setDiscovered(status, config.Generation, err)
 	return config, status, err
 }

@@ -80,8 +80,8 @@ func newSecrets(client kubernetes.Interface, changed func(string)) *secrets {
 	return &secrets{client: client, changed: changed, followed: map[string]followed{}}
 }
 
-// follow watches the Secret of an ExtensionConfig until ctx ends. It stops an earlier watch for the same
-// ExtensionConfig. When follow returns, no later change is missed.
+// follow watches the Secret of an ExtensionConfig until ctx ends or forget stops the watch. It stops a watch of another
+// Secret for the same ExtensionConfig. If follow returns nil, the watch misses no later change.
 func (s *secrets) follow(ctx context.Context, config string, secret types.NamespacedName) error {
 	s.mu.Lock()
 	known := s.followed[config].secret == secret

@@ -151,7 +151,7 @@ func (e *Extension) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// write writes the answer. If the code isn't 200, the answer has no response.
+// write writes the answer, and returns its HTTP status. If the code isn't 200, the answer has no response.
 func write(w http.ResponseWriter, code int, response hooksv1.ResponseObject) int {
 	if code != http.StatusOK {
 		http.Error(w, http.StatusText(code), code)

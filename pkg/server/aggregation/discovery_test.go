@@ -57,8 +57,9 @@ func version(resource string) apidiscoveryv2.APIVersionDiscovery {
 	}
 }
 
-// TestAnswers checks that an answer goes into discovery only if it comes from the present server of the group version.
-// A request for the list of groups waits for the answer to the last request of the discovery manager.
+// TestAnswers checks the answers of other servers to the requests of the discovery manager. Discovery takes an answer
+// only from the server that serves the group version now. The field settled is true for answers that a client's request
+// for the list of groups needn't wait for any longer.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	unknown := apidiscoveryv2.APIVersionDiscovery{Version: "v1", Freshness: apidiscoveryv2.DiscoveryFreshnessStale}

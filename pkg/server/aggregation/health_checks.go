@@ -25,8 +25,8 @@ func (a *Aggregator) AddChecks(server *genericapiserver.GenericAPIServer, custom
 		{"apiservice-openapi-controller", a.followed},
 		{"apiservice-openapiv3-controller", a.followed},
 		{"apiservice-status-remote-available-controller", a.followed},
-		// When "custom" is done, the Aggregator has the APIServices of all of this server's own APIs. They are
-		// available from the beginning.
+		// When the step custom is done, the Aggregator has the APIServices of all of this server's own APIs. Their
+		// condition Available is true from the beginning, so the second hook waits for nothing else.
 		{"kube-apiserver-autoregistration", custom},
 		{"apiservice-status-local-available-controller", custom},
 	} {

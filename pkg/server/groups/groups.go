@@ -55,8 +55,8 @@ func Install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Conf
 			}
 		}
 		if group.Name != "" {
-			// This service only describes the document of the group in OpenAPI. discovery.List serves the document,
-			// because custom resources and other servers can add versions to the group.
+			// This web service only describes the path /apis/GROUP in OpenAPI. The type List of package
+			// groupdiscovery serves the path, because custom resources and other servers can add versions to the group.
 			all.services = append(all.services, discovery.NewAPIGroupHandler(config.Serializer, groupdiscovery.Group(group.Versions)).WebService())
 		}
 	}

@@ -72,7 +72,7 @@ type process struct {
 	ended  chan struct{}
 }
 
-// Start starts a node, which runs the Deployments of the server.
+// Start starts a node. The node runs the Deployments that Options.Selector selects.
 func Start(t testing.TB, o Options) *Node {
 	t.Helper()
 	if o.Publish == nil {
@@ -232,7 +232,7 @@ func (n *Node) start(pod *corev1.Pod, address string) (*process, error) {
 		return nil, err
 	}
 	go func() {
-		_ = p.cmd.Wait() // Wait returns after kill
+		_ = p.cmd.Wait() // the method kill ends the process, so Wait returns an error
 		close(p.ended)
 	}()
 	n.mu.Lock()
@@ -241,7 +241,7 @@ func (n *Node) start(pod *corev1.Pod, address string) (*process, error) {
 	return p, nil
 }
 
-// waitReady waits until a probe succeeds.
+// waitReady waits until a probe succeeds. It returns an error if the process ends before.
 func (p *process) waitReady(ctx context.Context, probe *corev1.HTTPGetAction, address string) error {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
 	url := strings.ToLower(string(probe.Scheme)) + "://" + net.JoinHostPort(address, probe.Port.String()) + probe.Path

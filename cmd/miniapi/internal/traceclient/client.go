@@ -31,7 +31,7 @@ type Selection struct {
 	User   string
 }
 
-// Recorded returns the last recorded requests. The argument limit is their largest number; with 0, there is no limit.
+// Recorded returns the last recorded requests: at most as many as limit, or all if limit is 0.
 func (c *Client) Recorded(ctx context.Context, selection Selection, limit int) (admissiontrace.List, error) {
 	request := c.requests(selection)
 	if limit > 0 {

@@ -72,7 +72,7 @@ type origin struct {
 func record(hooks []webhook.Hook) (*recorder, error) {
 	certificate, ca, err := selfSigned()
 	if err != nil {
-		return nil, fmt.Errorf("the certificate of the recording webhook: %w", err)
+		return nil, fmt.Errorf("making a certificate for the suite's own webhook, which records requests: %w", err)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -111,7 +111,7 @@ func (c *portClaim) takeAny(ctx context.Context) (int32, error) {
 	return int32(port), nil
 }
 
-// giveUp releases a port after the write, if the service is stored without the port.
+// giveUp makes the commit of the allocation release a port. A dry run releases nothing.
 func (c *portClaim) giveUp(port int32) {
 	if !c.dryRun {
 		c.onCommit(c.release, strconv.Itoa(int(port)), c.owner)

@@ -123,7 +123,7 @@ func TestJSON(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, reason, wire string }{
 		{"object", "most variables are objects", `{"a":[1,"b"]}`},
-		{"string", "a variable may be plain", `"v1.30.0"`},
+		{"string", "a variable may be a string", `"v1.30.0"`},
 		{"number", "numbers keep their digits", `12345678901234567890`},
 		{"null", "null is a value too", `null`},
 	} {
