@@ -18,12 +18,12 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
-	"github.com/miniapi-dev/miniapi/pkg/server/connections"
 	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 	"github.com/miniapi-dev/miniapi/pkg/server/flowcontrol"
 	"github.com/miniapi-dev/miniapi/pkg/server/health"
 	"github.com/miniapi-dev/miniapi/pkg/server/listener"
+	"github.com/miniapi-dev/miniapi/pkg/server/outgoing"
 	"github.com/miniapi-dev/miniapi/pkg/server/reload"
 	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 	"github.com/miniapi-dev/miniapi/pkg/server/stored"
@@ -50,7 +50,7 @@ type Config struct {
 	listener *listener.Listener
 	etcd     *etcd.Etcd
 	// connections are the connections to webhooks, to the servers of APIServices and to peers.
-	connections *connections.Connections
+	connections *outgoing.Connections
 	// bootstrapped is the health check that tells whether etcd has the objects that every cluster has, such as the
 	// system namespaces.
 	bootstrapped health.Bootstrapped
@@ -88,7 +88,7 @@ func (l *lifetime) follow(file *reload.File) {
 // Config starts the dependencies of a server: etcd, unless it is external, and the listener. After an error, Config
 // stops them again.
 func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
-	c := &Config{options: o, connections: connections.New(context.WithoutCancel(ctx)), bootstrapped: health.NewBootstrapped()}
+	c := &Config{options: o, connections: outgoing.New(context.WithoutCancel(ctx)), bootstrapped: health.NewBootstrapped()}
 	c.life, c.end = context.WithCancel(context.WithoutCancel(ctx))
 	c.following, c.unfollow = context.WithCancel(c.life)
 	defer func() {

@@ -24,7 +24,7 @@ import (
 	"k8s.io/component-base/tracing"
 	"k8s.io/streaming/pkg/httpstream"
 
-	"github.com/miniapi-dev/miniapi/pkg/server/connections"
+	"github.com/miniapi-dev/miniapi/pkg/server/outgoing"
 )
 
 // metricsComponent is kube-apiserver's name for the proxy in the metric apiserver_request_terminations_total.
@@ -164,7 +164,7 @@ func (h *hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return connections.CloseAfter(h.life, stopTimeout, conn), buffered, nil
+	return outgoing.CloseAfter(h.life, stopTimeout, conn), buffered, nil
 }
 
 // fail answers that the other server can't be reached, and counts the request in the metric

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
 	certutil "k8s.io/client-go/util/cert"
 
-	"github.com/miniapi-dev/miniapi/pkg/server/connections"
+	"github.com/miniapi-dev/miniapi/pkg/server/outgoing"
 )
 
 // issuer authenticates the JWTs of one issuer other than the server. The function ready returns an error until the
@@ -77,7 +77,7 @@ func issuerClient(open context.Context, authority string) (*http.Client, error) 
 		}
 	}
 	transport := utilnet.SetTransportDefaults(&http.Transport{
-		DialContext: connections.New(open).Dial, TLSClientConfig: &tls.Config{RootCAs: roots},
+		DialContext: outgoing.New(open).Dial, TLSClientConfig: &tls.Config{RootCAs: roots},
 	})
 	return &http.Client{Transport: transport, Timeout: 30 * time.Second}, nil
 }

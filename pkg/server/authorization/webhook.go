@@ -12,13 +12,13 @@ import (
 	"k8s.io/apiserver/plugin/pkg/authorizer/webhook"
 	webhookmetrics "k8s.io/apiserver/plugin/pkg/authorizer/webhook/metrics"
 
-	"github.com/miniapi-dev/miniapi/pkg/server/connections"
+	"github.com/miniapi-dev/miniapi/pkg/server/outgoing"
 )
 
 func newWebhook(open context.Context, configured apiserver.AuthorizerConfiguration) (ruledAuthorizer, error) {
 	hook := configured.Webhook
 	file := *hook.ConnectionInfo.KubeConfigFile
-	client, err := webhookutil.LoadKubeconfig(file, connections.New(open).Dial)
+	client, err := webhookutil.LoadKubeconfig(file, outgoing.New(open).Dial)
 	if err != nil {
 		return nil, fmt.Errorf("authorization webhook %s: kubeconfig %s: %w", configured.Name, file, err)
 	}

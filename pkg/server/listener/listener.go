@@ -2,7 +2,7 @@
 // request. It also determines the addresses by which clients reach the server.
 //
 // [Open] opens the port, and [New] makes the Listener of the open port. [Addresses] has the addresses. Don't use the
-// package for the server's connections to others: see package connections.
+// package for the server's connections to others: see package outgoing.
 package listener
 
 import (

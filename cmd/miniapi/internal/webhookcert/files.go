@@ -1,6 +1,3 @@
-// Package webhookcert has the names and the files of a webhook's certificate, which the authority of a server issues.
-// [NamesOf] reads the names, and [New] makes the files. Don't use the package for the server's own certificates: see
-// pkg/server/pki and pkg/server/keys.
 package webhookcert
 
 import (
@@ -9,12 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation"
 	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
@@ -26,33 +20,6 @@ const (
 	KeyFile  = "tls.key"
 	CAFile   = "ca.crt"
 )
-
-// NamesOf returns the host names and addresses of the arguments. For an argument NAMESPACE/SERVICE, it returns
-// SERVICE.NAMESPACE.svc and SERVICE.NAMESPACE.svc.cluster.local. It adds localhost and the loopback addresses,
-// because developers also call a webhook on their own machine.
-func NamesOf(args []string) (pki.Names, error) {
-	names := pki.Names{}
-	for _, arg := range args {
-		if ip := net.ParseIP(arg); ip != nil {
-			names.IPs = append(names.IPs, ip)
-			continue
-		}
-		namespace, service, isService := strings.Cut(arg, "/")
-		host := arg
-		if isService {
-			host = service + "." + namespace + ".svc"
-			names.DNS = append(names.DNS, host, host+".cluster.local")
-		} else {
-			names.DNS = append(names.DNS, host)
-		}
-		if wrong := validation.IsDNS1123Subdomain(host); len(wrong) > 0 || isService && (strings.Contains(namespace, ".") || strings.Contains(service, ".")) {
-			return names, fmt.Errorf("%q: must be NAMESPACE/SERVICE, or a host name or an IP address without a port", arg)
-		}
-	}
-	names.DNS = append(names.DNS, "localhost")
-	names.IPs = append(names.IPs, net.IPv4(127, 0, 0, 1), net.IPv6loopback)
-	return names, nil
-}
 
 // Files are the contents of the files of a certificate.
 type Files struct {

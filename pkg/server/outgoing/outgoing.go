@@ -1,9 +1,9 @@
-// Package connections makes network connections of a server that end together, such as those to webhooks. When the
+// Package outgoing makes the network connections of a server to webhooks and to other servers. They end together. When the
 // server stops, no connection is left, not even an idle one.
 //
 // [New] is the constructor. Don't use the package for the connections of clients to the server: package listener has
 // them.
-package connections
+package outgoing
 
 import (
 	"context"
