@@ -7,9 +7,9 @@ SHELL := /bin/bash -o pipefail
 # All targets have the same build flags, so that build, test, vet and the linter share packages in the build cache.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath -buildvcs=false)
 
-# RUN is a pattern for the names of tests. PKG are the packages to test or measure; "work" stands for the packages of all
-# modules in go.work. ARGS are the arguments of the program or script that `make run`, `make bench` and
-# `make test-compat` run.
+# RUN is a pattern for the names of tests. PKG are the packages to test or measure; "work" stands for the packages of
+# all modules in go.work. ARGS are the arguments of the program or script that the targets run, bench and test-compat
+# run.
 RUN ?=
 PKG ?= work
 ARGS ?=

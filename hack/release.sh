@@ -2,9 +2,10 @@
 # Commits and tags a release of both modules: hack/release.sh VERSION, such as v1.2.3, in a clean checkout. The script
 # pushes nothing.
 #
-# The script first tags the fixture's module. It then commits the main module's go.mod and go.sum with the version and the
-# hashes of the fixture's module, and tags this commit for the main module, so that "go install" of the program finds the
-# fixture's module. The next commit removes the version again, because go.work connects the modules between releases.
+# The script first tags the fixture's module. It then commits the main module's go.mod and go.sum with the version and
+# the hashes of the fixture's module, and tags this commit for the main module, so that "go install" of the program
+# finds the fixture's module. The next commit removes the version again, because go.work connects the modules between
+# releases.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Generates code for the types of pkg/runtimehooks/api: functions that copy all types, and OpenAPI definitions for hooks.
+# Generates code for the types of pkg/runtimehooks/api: functions that copy all types, and OpenAPI definitions for
+# hooks.
 # Usage: hack/update-runtimehooks.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."

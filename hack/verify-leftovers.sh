@@ -6,8 +6,8 @@ cd "$(dirname "$0")/.."
 git rev-parse --is-inside-work-tree >/dev/null
 failed=0
 
-# forbid REASON EXTENDED-REGEXP prints the matches in committed files, and in new files that git doesn't ignore. If there
-# is a match, the script fails. The license, test data, generated files and this script are excluded.
+# forbid REASON EXTENDED-REGEXP prints the matches in committed files, and in new files that git doesn't ignore. If
+# there is a match, the script fails. The license, test data, generated files and this script are excluded.
 forbid() {
 	if git grep --untracked -I -n -E -e "$2" -- . \
 		':!LICENSE' ':!**/testdata/**' ':!**/zz_generated.*' ':!hack/verify-leftovers.sh'; then

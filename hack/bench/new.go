@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// measureNew measures the first test on a new machine, whose caches are empty. It then measures the first test of a machine
-// that has all modules and no network. The time of envtest doesn't include the download of kube-apiserver and etcd, which
-// are in KUBEBUILDER_ASSETS.
+// measureNew measures the first test on a new machine, whose caches are empty. It then measures the first test of a
+// machine that has all modules and no network. The time of envtest doesn't include the download of kube-apiserver and
+// etcd, which are in KUBEBUILDER_ASSETS.
 func measureNew(ctx context.Context, t *table) error {
 	if err := measureNewWith(ctx, t.miniapi, "withfixture"); err != nil {
 		return err
@@ -22,8 +22,8 @@ func measureNew(ctx context.Context, t *table) error {
 	return measureNewWith(ctx, t.reference, "withenvtest")
 }
 
-// measureNewWith measures the test of a package below hack/bench/edit: with empty caches, and then with the module cache that
-// the first measurement has filled.
+// measureNewWith measures the test of a package below hack/bench/edit: with empty caches, and then with the module
+// cache that the first measurement has filled.
 func measureNewWith(ctx context.Context, c column, name string) (err error) {
 	folder, err := os.MkdirTemp("", "miniapi-bench-")
 	if err != nil {

@@ -204,7 +204,7 @@ func (s *Server) registerExtensions(ctx context.Context, extensions []extension)
 		// A data folder may have the ExtensionConfig of an earlier start. Apply replaces the address of such an object.
 		// Create would fail.
 		if _, err := s.DynamicClient().Resource(extensionConfigs).Apply(ctx, e.name, config, metav1.ApplyOptions{FieldManager: "miniapitest", Force: true}); err != nil {
-			return fmt.Errorf("WithRuntimeExtension %q: %w", e.name, err)
+			return fmt.Errorf("WithRuntimeExtension %q: applying its ExtensionConfig: %w", e.name, err)
 		}
 	}
 	for _, e := range extensions {

@@ -12,8 +12,8 @@ import (
 )
 
 // If the server can't call the suite's webhooks, only the first case waits for a call. The results of later cases with
-// a webhook have the cause, and the error of the method Unreached names the flag that helps. Cases without a webhook run
-// as usual.
+// a webhook have the cause, and the error of the method Unreached names the flag that helps. Cases without a webhook
+// run as usual.
 func TestUnreached(t *testing.T) {
 	t.Parallel()
 	target := trial.Options{

@@ -82,8 +82,8 @@ func TestAPIServicesOfTheServer(t *testing.T) {
 	expect("a new version")
 	definitions := clusterResources(srv, "apiextensions.k8s.io/v1", "customresourcedefinitions")
 	ok(t, definitions.Delete(t.Context(), "wheels.example.com", metav1.DeleteOptions{}))
-	// The server deletes the APIService after the response to the deletion of the custom resource definition, so the test
-	// waits.
+	// The server deletes the APIService after the response to the deletion of the custom resource definition, so the
+	// test waits.
 	eventually(t, func(context.Context) error {
 		if slices.Contains(apiServices(srv), "v2.example.com") {
 			return errors.New("the APIService v2.example.com still exists")

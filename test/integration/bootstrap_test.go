@@ -38,8 +38,8 @@ func TestEveryClusterHasTheSame(t *testing.T) {
 		// If the admission chain has a configuration file, the server creates the objects by requests.
 		"by requests": miniapitest.Start(t, inprocess.WithServerOptions(func(o *server.Options) { o.Admission.ConfigFile = none })),
 		"copied":      miniapitest.Start(t),
-		// The API refuses the endpoints of the service "kubernetes" with this address. The server starts nevertheless, and
-		// creates the other objects.
+		// The API refuses the endpoints of the service "kubernetes" with this address. The server starts nevertheless,
+		// and creates the other objects.
 		"one refused": miniapitest.Start(t, inprocess.WithServerOptions(func(o *server.Options) { o.ServerRun.AdvertiseAddress = net.IPv4(224, 0, 0, 5) })),
 	} {
 		other, otherUIDs := whatItHas(t, srv)

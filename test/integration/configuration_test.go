@@ -96,8 +96,9 @@ func TestConfigurationFromBeforeV1(t *testing.T) {
 	}
 }
 
-// refusal tries to create a webhook configuration, and returns the message of the server's refusal without the beginning
-// that all messages have. If the server accepts the configuration, refusal deletes it and returns an empty text.
+// refusal tries to create a webhook configuration, and returns the message of the server's refusal without the
+// beginning that all messages have. If the server accepts the configuration, refusal deletes it and returns an empty
+// text.
 func refusal(t testing.TB, client dynamic.ResourceInterface, configuration *unstructured.Unstructured) string {
 	t.Helper()
 	_, err := client.Create(t.Context(), configuration, metav1.CreateOptions{})

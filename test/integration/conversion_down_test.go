@@ -44,7 +44,7 @@ func withConverter(t *testing.T) (*miniapitest.Server, *converter) {
 }
 
 // If the conversion webhook is down, a deletion with ignoreStoreReadErrorWithClusterBreakingPotential doesn't take the
-// object for corrupt, and fails. The cases conversion.down.* are about other requests.
+// object for corrupt, and fails. The cases conversion.down.* of the conformance suite are about other requests.
 func TestConversionDown(t *testing.T) {
 	t.Parallel()
 	srv, webhook := withConverter(t)

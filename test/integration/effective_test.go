@@ -74,7 +74,7 @@ func TestEffective(t *testing.T) {
 	user := clientOf(t, srv, "somebody")
 	denied := srv.Webhook("/deny", deny("no")).ClientConfig()
 
-	// within selects ConfigMaps of a namespace.
+	// within returns a selector for the namespace with the name.
 	within := func(namespace string) *metav1.LabelSelector {
 		return &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}}
 	}
@@ -278,7 +278,7 @@ func TestEffective(t *testing.T) {
 			return err == nil, ignoreRefusal(err)
 		},
 	}, {
-		name: "runtime-class", reason: "of any kind",
+		name: "runtime-class", reason: "the runtime class that a pod names",
 		on: func(ctx context.Context, name string) error {
 			_, err := client.NodeV1().RuntimeClasses().Create(ctx, &nodev1.RuntimeClass{ObjectMeta: named(name), Handler: "h"}, create)
 			return err
@@ -307,7 +307,7 @@ func TestEffective(t *testing.T) {
 			return err == nil && got.Spec.StorageClassName != nil, err
 		},
 	}, {
-		name: "ingress-class", reason: "of any kind",
+		name: "ingress-class", reason: "the ingress class that is used by default",
 		on: func(ctx context.Context, name string) error {
 			_, err := client.NetworkingV1().IngressClasses().Create(ctx, &networkingv1.IngressClass{
 				ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{networkingv1.AnnotationIsDefaultIngressClass: "true"}},

@@ -31,10 +31,10 @@ import (
 //go:embed testdata/objects.yaml
 var objectsYAML []byte
 
-// The test makes a request for every verb that writes, of every resource, in each version of discovery. Webhooks of both
-// kinds review each request twice: in its own version, and in the version that the field equivalent of the type walk
-// has for the resource. The server converts patches of that version back. The cases every.* of the conformance suite
-// review each request only in its own version, and allow several reviews.
+// The test makes a request for every verb that writes, of every resource, in each version of discovery. Webhooks of
+// both kinds review each request twice: in the version of the request, and in the version that walk.equivalent has for
+// the resource. The server converts patches of that version back. The cases every.* of the conformance suite review
+// each request only in its own version, and allow several reviews.
 func TestEveryResource(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithAPIs("api/all", "api/legacy"),
@@ -213,7 +213,7 @@ func (w *walk) delete(t *testing.T, gvr schema.GroupVersionResource) error {
 	return err
 }
 
-// atOnce returns options that delete an object without a grace period, and its dependents with it.
+// atOnce returns options that delete an object without a grace period, and its dependents in the background.
 func atOnce() metav1.DeleteOptions {
 	return metav1.DeleteOptions{GracePeriodSeconds: new(int64(0)), PropagationPolicy: new(metav1.DeletePropagationBackground)}
 }
@@ -307,7 +307,7 @@ func (w *walk) check(t *testing.T, gvr schema.GroupVersionResource, verb string)
 	}
 }
 
-// want returns the expected review of a request. The argument as is the resource in the version of the review.
+// want returns the expected review of a request. The argument "as" is the resource in the version of the review.
 func (w *walk) want(request, as schema.GroupVersionResource, verb string) asked {
 	kind := func(gvr schema.GroupVersionResource) string {
 		r := w.served[gvr]

@@ -36,7 +36,8 @@ func uninject(t testing.TB, srv *miniapitest.Server, name string) {
 	ok(t, srv.Client().Discovery().RESTClient().Delete().AbsPath(faults.Path, name).Do(t.Context()).Error())
 }
 
-// plain returns an HTTP client of a server. It never repeats a request.
+// plain returns an HTTP client of a server. Unlike client-go, it doesn't repeat a request when the response asks for
+// it.
 func plain(t testing.TB, config *rest.Config) *http.Client {
 	t.Helper()
 	transport := must(rest.TransportFor(config))(t)

@@ -52,7 +52,7 @@ func TestFaultsOfRequestsAreTraced(t *testing.T) {
 			srv := miniapitest.Start(t, miniapitest.WithFlags(recording))
 			prepare(t, srv.Client(), true)
 			inject(t, srv, "faults: [{name: it, resources: [configmaps], verbs: ["+test.verb+"], requests: 1, "+strings.Trim(test.fault, "{}")+"}]")
-			_ = test.request(t.Context(), srv) // the fault may be an error
+			_ = test.request(t.Context(), srv) // the fault may make the request fail
 			all := recorded(t, srv, "configmaps")
 			var faulty []*trace.Request
 			for _, r := range all {

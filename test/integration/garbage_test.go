@@ -163,7 +163,7 @@ func TestGarbageCollection(t *testing.T) {
 		}
 		f.delete(t, "owner", metav1.DeletePropagationForeground)
 		f.becomes(t, map[string]string{"owner": "foregroundDeletion", "free": "owner " + held, "blocking": "owner " + held})
-		eventually(t, func(ctx context.Context) error { // both objects are being deleted, and one waits for the other
+		eventually(t, func(ctx context.Context) error { // the collector deletes both objects, and their finalizers delay the end
 			for _, name := range []string{"free", "blocking"} {
 				if o, err := maps.Get(ctx, name, metav1.GetOptions{}); err != nil || o.DeletionTimestamp == nil {
 					return fmt.Errorf("want %s to be deleted, got %v, %w", name, o, orNone(err))
@@ -278,8 +278,8 @@ func TestGarbageCollectionOfCustomResources(t *testing.T) {
 	}
 }
 
-// After a restore, the collector deletes no restored object because its owner was missing before the restore. The
-// order in which the objects are restored doesn't matter.
+// The owner of an object may be missing before a restore. If the restore brings back both, the collector doesn't delete
+// the object. The order in which the objects are restored doesn't matter.
 func TestRestoredObjectsStay(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withControllers("*"))

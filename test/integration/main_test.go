@@ -22,8 +22,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// runTrusting makes the process trust the authority, and runs the tests. Go reads the system's authorities once, so
-// this must come first.
+// runTrusting makes the process trust the authority, and then runs the tests. Go reads the system's authorities only
+// once, at their first use.
 func runTrusting(m *testing.M) (code int, err error) {
 	dir, err := os.MkdirTemp("", "miniapi-integration-")
 	if err != nil {

@@ -196,8 +196,8 @@ func TestMatchPolicyConversion(t *testing.T) {
 		sees     []string
 		seesThis any
 		patch    miniapitest.PatchOperation
-		// field is the path of a field of the object in the response to the client, in the client's version, and want is
-		// the field's value.
+		// field is the path of a field of the object in the response to the client, in the client's version, and want
+		// is the field's value.
 		field []string
 		want  any
 	}{{

@@ -19,8 +19,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// samples returns the lines of /metrics for the given metrics, if the line contains the argument mine. All tests of the
-// process share the metrics, so mine is a part of the names of a test's own webhooks and policies.
+// samples returns the lines of /metrics for the given metrics that contain the argument "mine". All tests of the
+// process share the metrics, so "mine" is a part of the names of a test's own webhooks and policies.
 func samples(t testing.TB, srv *miniapitest.Server, mine string, metrics ...string) []string {
 	t.Helper()
 	content := must(srv.Client().Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context()))(t)

@@ -61,7 +61,7 @@ func TestMutatingPoliciesAndReinvocation(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	ifNeeded := admissionregistrationv1.IfNeededReinvocationPolicy
-	// counts returns a mutation that adds an x to the value of a key at each call.
+	// counts returns the spec of a policy that adds an x to the value of a key at each call.
 	counts := func(key string, policy admissionregistrationv1.ReinvocationPolicyType) admissionregistrationv1.MutatingAdmissionPolicySpec {
 		return admissionregistrationv1.MutatingAdmissionPolicySpec{
 			ReinvocationPolicy: policy,

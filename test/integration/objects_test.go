@@ -93,7 +93,7 @@ func clusterResources(srv *miniapitest.Server, groupVersion, resource string) dy
 func groupVersionOf(s string) schema.GroupVersion {
 	gv, err := schema.ParseGroupVersion(s)
 	if err != nil {
-		panic(err) // the path of a field in the test is wrong
+		panic(err) // the test names an invalid group version
 	}
 	return gv
 }
@@ -110,8 +110,8 @@ func object(groupVersion, kind, name string, fields map[string]any) *unstructure
 	return o
 }
 
-// fieldOf returns the value of an object's field, or nil if the object doesn't have the field. If the path leads through a
-// value that isn't an object, fieldOf returns an error as the value.
+// fieldOf returns the value of an object's field, or nil if the object doesn't have the field. If the path leads
+// through a value that isn't an object, fieldOf returns an error as the value.
 func fieldOf(o *unstructured.Unstructured, path ...string) any {
 	value, _, err := unstructured.NestedFieldNoCopy(o.Object, path...)
 	if err != nil {

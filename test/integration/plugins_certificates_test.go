@@ -36,8 +36,8 @@ func actsFor(signer, verb string) rbacv1.PolicyRule {
 	return rule
 }
 
-// A user who approves or signs a certificate request needs permission for the request's signer. No request to the signer
-// kubernetes.io/kube-apiserver-client can get a certificate of the group system:masters.
+// A user who approves or signs a certificate request needs permission for the request's signer. No request to the
+// signer kubernetes.io/kube-apiserver-client can get a certificate of the group system:masters.
 func TestPluginsOfCertificates(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -63,7 +63,7 @@ func binding(actions ...admissionregistrationv1.ValidationAction) admissionregis
 
 func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
 
-// createConfigMap creates a ConfigMap with data.
+// createConfigMap creates a ConfigMap with data in the namespace "default".
 func createConfigMap(ctx context.Context, client kubernetes.Interface, name string, data map[string]string) error {
 	_, err := client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(ctx, &corev1.ConfigMap{ObjectMeta: named(name), Data: data}, metav1.CreateOptions{})
 	return err

@@ -96,7 +96,8 @@ func TestPolicyParams(t *testing.T) {
 				ParamKind:        &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"},
 				MatchConstraints: matchResources("CREATE", "v1", "secrets"),
 				Validations: []admissionregistrationv1.Validation{{
-					// The binding may select any ConfigMap as a parameter, but only some ConfigMaps have the key prefix.
+					// The binding may select any ConfigMap as a parameter, but only some ConfigMaps have the key
+					// prefix.
 					Expression:        "!has(params.data.prefix) || object.metadata.name.startsWith(params.data.prefix)",
 					MessageExpression: "'must begin with ' + params.data.prefix",
 				}},

@@ -24,8 +24,8 @@ func reinvocationPolicy(policy admissionregistrationv1.ReinvocationPolicyType) c
 	return func(h *hook) { h.ReinvocationPolicy = &policy }
 }
 
-// inTurn returns an argument for answering: a function that returns the given responses one after the other, and then
-// refuses every request.
+// inTurn returns an argument for the function answering: a function that returns the given responses one after the
+// other, and then refuses every request.
 func inTurn(responses ...*admissionv1.AdmissionResponse) func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	calls := &atomic.Int32{}
 	return func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
@@ -62,8 +62,8 @@ func shown(pod *corev1.Pod) string {
 
 // If a webhook changes the object, an in-tree plugin runs again, and webhooks run again after the plugin. In the
 // conformance suite, only the case reinvocation.inTree has an in-tree plugin. This test has another plugin, which only
-// an option turns on: AlwaysPullImages, whose change is "=Always". A container that a webhook adds doesn't have the
-// change until the plugin runs again.
+// an option turns on: AlwaysPullImages. The wanted texts show its change as "=Always". A container that a webhook adds
+// doesn't have the change until the plugin runs again.
 func TestReinvocation(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithAdmissionPlugins("AlwaysPullImages"))

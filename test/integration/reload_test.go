@@ -108,7 +108,7 @@ func TestAuthorizationConfigThatChanges(t *testing.T) {
 	srv := miniapitest.Start(t, inprocess.WithServerOptions(func(o *server.Options) { o.Authorization.ConfigFile = file }))
 	clients := map[string]kubernetes.Interface{"ann": clientOf(t, srv, "ann"), "bob": clientOf(t, srv, "bob")}
 
-	// mayAll checks by a request, and by each kind of access review, that a user may do everything.
+	// mayAll checks by a request, and by each kind of access review, that only one user may do everything.
 	mayAll := func(who string) func(context.Context) error {
 		return func(ctx context.Context) error {
 			var errs []error
@@ -291,7 +291,7 @@ func TestAuthenticationConfigThatChanges(t *testing.T) {
 		})
 	}
 
-	// The issuer silent never answers. It must not delay later changes of the file.
+	// The issuer silent never sends its keys. It must not delay later changes of the file.
 	own, err := newAuthority()
 	ok(t, err)
 	asked := make(chan struct{}, 100)

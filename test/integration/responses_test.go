@@ -48,7 +48,7 @@ type badResponse struct {
 	name, reason string
 	code         int
 	body         string
-	// want is the message that the client gets.
+	// want is a part of the message that the client gets.
 	want string
 	// always is true if the request fails even with failurePolicy Ignore.
 	always bool
@@ -105,9 +105,9 @@ func TestBadResponses(t *testing.T) {
 		{"unknown operation", "a patch that can't be applied refuses the request under both failure policies", 200, response(jsonPatch(`[{"op":"merge","path":"/data/a","value":"b"}]`)), `Unexpected kind: merge`, true},
 		{"path that isn't there", "a patch that can't be applied refuses the request under both failure policies", 200, response(jsonPatch(`[{"op":"remove","path":"/data/missing"}]`)), `error in remove for path: '/data/missing': Unable to remove nonexistent key: missing: missing value`, true},
 		{"failed test", "a patch that can't be applied refuses the request under both failure policies", 200, response(jsonPatch(`[{"op":"test","path":"/data/made","value":"second"}]`)), `testing value /data/made failed: test failed`, true},
-		{"nothing to replace all with", "a patch that can't be applied refuses the request under both failure policies", 200, response(jsonPatch(`[{"op":"replace","path":""}]`)), `an operation of the patch needs a value that is missing`, true},
-		{"comparison of all with nothing", "a patch that can't be applied refuses the request under both failure policies", 200, response(jsonPatch(`[{"op":"test","path":""}]`)), `an operation of the patch needs a value that is missing`, true},
-		{"comparison with null", "a patch that can't be applied refuses the request under both failure policies", 200, response(jsonPatch(`[{"op":"add","path":"/metadata/finalizers","value":["a"]},{"op":"test","path":"/metadata/finalizers","value":[null]}]`)), `an operation of the patch needs a value that is missing`, true},
+		{"nothing to replace all with", "a patch that can't be applied refuses the request under both failure policies", 200, response(jsonPatch(`[{"op":"replace","path":""}]`)), `the value of an operation of the patch is missing, or has a null`, true},
+		{"comparison of all with nothing", "a patch that can't be applied refuses the request under both failure policies", 200, response(jsonPatch(`[{"op":"test","path":""}]`)), `the value of an operation of the patch is missing, or has a null`, true},
+		{"comparison with null", "a patch that can't be applied refuses the request under both failure policies", 200, response(jsonPatch(`[{"op":"add","path":"/metadata/finalizers","value":["a"]},{"op":"test","path":"/metadata/finalizers","value":[null]}]`)), `the value of an operation of the patch is missing, or has a null`, true},
 		{"undecodable object", "a patch that can't be applied refuses the request under both failure policies", 200, response(jsonPatch(`[{"op":"replace","path":"/data","value":"none"}]`)), `json: cannot unmarshal string into Go struct field ConfigMap.data of type map[string]string`, true},
 	}
 	validatingOnly := []badResponse{

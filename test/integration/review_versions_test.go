@@ -127,7 +127,7 @@ func TestStoredConfigurationOfUnknownReviewVersions(t *testing.T) {
 	must(srv.Client().AdmissionregistrationV1().ValidatingWebhookConfigurations().Update(t.Context(), stored, metav1.UpdateOptions{}))(t)
 }
 
-// makeStored changes stored values in the data folder of a stopped server, so that they have values that the API would
+// makeStored changes stored objects in the data folder of a stopped server, so that they have values that the API would
 // refuse.
 func makeStored(t testing.TB, dir, from, to string, keys ...string) {
 	t.Helper()

@@ -195,7 +195,7 @@ func TestClientCertificateOfExtensions(t *testing.T) {
 	}
 	ok(t, os.WriteFile(keyFile, []byte("half a key"), 0o600))
 	must(callHook(t.Context(), srv.Config(), client.Call{Hook: "BeforeClusterCreate", Object: aCluster}))(t)
-	expect("third") // waits until both files are written
+	expect("third") // until both files are valid, the server uses the old certificate
 }
 
 // Runtime hooks don't need the server's controllers: the server discovers and calls extensions without them.

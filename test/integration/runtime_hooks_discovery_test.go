@@ -92,7 +92,7 @@ func TestDiscoveryIsPeriodic(t *testing.T) {
 	awaitAnswers(t, srv, "names.a")
 }
 
-// After a start with stored ExtensionConfigs, the server calls no hook before it has tried to discover all of them.
+// After a start with stored ExtensionConfigs, the server calls no hook before it has discovered all of them.
 func TestWarmUp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

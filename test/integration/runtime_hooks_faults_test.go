@@ -189,8 +189,8 @@ func TestFaultsOfExtensions(t *testing.T) {
 					test.fault(t, b)
 					result := call()
 					for range 10 {
-						// If the failing extension has just closed the connection of a call, the call returns EOF. The next call
-						// makes a new connection.
+						// If the failing extension has just closed the connection of a call, the call returns EOF. The
+						// next call makes a new connection.
 						if closed := strings.HasSuffix(result.Error+result.Answers[0].Ignored, "EOF"); !closed || test.want == "EOF" {
 							break
 						}

@@ -56,7 +56,7 @@ func extensionConfig(t testing.TB, name, spec string) *unstructured.Unstructured
 	return object
 }
 
-// discovering returns an extension whose handlers all succeed.
+// discovering returns an extension that answers Discovery, and has the handlers.
 func discovering(t testing.TB, handlers ...extensions.Handler) http.Handler {
 	t.Helper()
 	c := catalog.New()
@@ -162,8 +162,8 @@ func TestRuntimeHooks(t *testing.T) {
 	awaitAnswers(t, srv, "quota.c")
 }
 
-// A server without --runtime-hooks has no kind ExtensionConfig and no path for calls of hooks. It accepts
-// Cluster API's CustomResourceDefinition of ExtensionConfig like any other.
+// A server without --runtime-hooks has no kind ExtensionConfig and no path for calls of hooks. It accepts a
+// CustomResourceDefinition of ExtensionConfig like any other.
 func TestWithoutRuntimeHooks(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, inprocess.WithServerOptions(func(*server.Options) {}))

@@ -37,8 +37,8 @@ func withGears(t *testing.T) (all []*miniapitest.Server) {
 
 func gear(name string) *unstructured.Unstructured { return object("example.com/v1", "Gear", name, nil) }
 
-// If servers of a process have definitions with the same content, they share one handler. The servers' objects, webhooks
-// and permissions stay apart.
+// If servers of a process have definitions with the same content, they share one handler. The servers' objects,
+// webhooks and permissions stay apart.
 func TestServersThatShareADefinitionStayApart(t *testing.T) {
 	t.Parallel()
 	all := withGears(t)

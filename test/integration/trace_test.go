@@ -63,12 +63,12 @@ type question struct {
 	// webhooks.
 	hook   hook
 	others []hook
-	// before prepares the request, and request makes the request. By default, request creates a ConfigMap with the label
-	// app=db.
+	// before prepares the request, and request makes the request. By default, request creates a ConfigMap with the
+	// label app=db.
 	before  func(*testing.T, *miniapitest.Server)
 	request func(context.Context, *miniapitest.Server) error
-	// These fields are the resource, namespace and name of the request's object. By default, the object is the ConfigMap
-	// in the namespace default.
+	// These fields are the resource, namespace and name of the request's object. By default, the object is the
+	// ConfigMap in the namespace default.
 	resource, namespace, object string
 
 	// want and field are the reason and the field in the server's answer. called tells whether the webhook is called.

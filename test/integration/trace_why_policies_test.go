@@ -15,8 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// policyQuestion is a row of the table of policies in docs/trace.md. The test installs the policy "asked". It then
-// creates the ConfigMap "thing" by a dry run, with the label app=db and the data size=3.
+// policyQuestion is a row of the table of policies in docs/trace.md. The test installs the policy "asked". By default,
+// it then creates the ConfigMap "thing" by a dry run, with the label app=db and the data size=3.
 type policyQuestion struct {
 	name, reason string
 	install      func(testing.TB, *miniapitest.Server)
@@ -89,8 +89,7 @@ func mutates(spec admissionregistrationv1.MutatingAdmissionPolicySpec) func(test
 	}
 }
 
-// with returns a function that calls other and then policy. The function other creates an object that the policy
-// depends on.
+// with returns a function that calls other, and then calls policy.
 func with(other, policy func(testing.TB, *miniapitest.Server)) func(testing.TB, *miniapitest.Server) {
 	return func(t testing.TB, srv *miniapitest.Server) {
 		t.Helper()

@@ -16,7 +16,7 @@ func clientOf(t testing.TB, srv *miniapitest.Server, user string, groups ...stri
 	return must(kubernetes.NewForConfig(srv.AddUser(user, groups...)))(t)
 }
 
-// rbacRule permits a verb for resources of an API group.
+// rbacRule returns a rule that permits a verb for resources of an API group.
 func rbacRule(group, verb string, resources ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Verbs: []string{verb}, Resources: resources}
 }

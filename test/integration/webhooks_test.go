@@ -212,7 +212,7 @@ func timeoutSeconds(seconds int32) change {
 	return func(h *hook) { h.TimeoutSeconds = &seconds }
 }
 
-// silent is a webhook's handler that never answers.
+// silent returns a webhook's handler that never answers.
 func silent() http.Handler {
 	return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 }

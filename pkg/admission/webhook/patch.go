@@ -73,11 +73,11 @@ func (o *versionedObject) patched(before runtime.Object, patch jsonpatch.Patch) 
 
 // apply applies a webhook's JSON patch to the JSON of an object.
 func apply(patch jsonpatch.Patch, object []byte) (patched []byte, err error) {
-	// The JSON patch library panics for some operations without a value: a test, and a replacement of the whole
-	// object.
+	// The JSON patch library panics for some operations: a test whose value is missing or has a null, and a replacement
+	// of the whole object without a value.
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = fmt.Errorf("an operation of the patch needs a value that is missing: %v", cause)
+			err = fmt.Errorf("the value of an operation of the patch is missing, or has a null: %v", cause)
 		}
 	}()
 	return patch.Apply(object)

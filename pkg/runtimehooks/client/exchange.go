@@ -150,7 +150,8 @@ func (x *exchange) send(ctx context.Context, body []byte, response hooksv1.Respo
 	return x.accept(answer, response)
 }
 
-// receive returns the body of a response. It returns an error if the HTTP status isn't 200, or if the body is too large.
+// receive returns the body of a response. It returns an error if the HTTP status isn't 200, or if the body is too
+// large.
 func (x *exchange) receive(client *http.Client, req *http.Request, outcome *Outcome) ([]byte, error) {
 	resp, err := client.Do(req)
 	if err != nil {

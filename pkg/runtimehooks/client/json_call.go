@@ -127,7 +127,7 @@ func requestOf(d *catalog.Descriptor, call Call) (hooksv1.RequestObject, metav1.
 	if object := call.Object; len(object) > 0 {
 		var typed metav1.TypeMeta
 		if err := json.Unmarshal(object, &typed); err != nil {
-			return nil, nil, fmt.Errorf("the object of the call of hook %s must be an API object with apiVersion and kind: %w", d, err)
+			return nil, nil, fmt.Errorf("the object of the call of hook %s must be a JSON object whose apiVersion and kind are strings: %w", d, err)
 		}
 		switch typed.Kind {
 		case d.Request.Kind:

@@ -334,8 +334,8 @@ func TestNothingToWarmUp(t *testing.T) {
 	}
 }
 
-// TestHangingExtensions checks extensions that don't answer. Each hanging extension occupies a worker of the controller.
-// As long as a worker is free, other extensions are discovered without a delay.
+// TestHangingExtensions checks extensions that don't answer. Each hanging extension occupies a worker of the
+// controller. As long as a worker is free, other extensions are discovered without a delay.
 func TestHangingExtensions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -49,8 +49,8 @@ func isReady(r *registry.Registry) bool {
 	}
 }
 
-// TestWarmUpIsAllOrNothing calls WarmUp with a valid ExtensionConfig and two invalid ones. Nothing must be registered. A
-// second call of WarmUp, with the valid ExtensionConfig alone, must register its handlers.
+// TestWarmUpIsAllOrNothing calls WarmUp with a valid ExtensionConfig and two invalid ones. Nothing must be registered.
+// A second call of WarmUp, with the valid ExtensionConfig alone, must register its handlers.
 func TestWarmUpIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	r := registry.New()

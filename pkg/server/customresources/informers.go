@@ -24,8 +24,8 @@ const resync = 5 * time.Minute
 
 // newInformers returns a factory with the informer of definitions. If --runtime-config turns the API of definitions
 // off, served is false and the informer is empty. With an embedded etcd, the informer takes its events directly from
-// etcd, from the feed that the function decoding returns. The handlers of the informer are called one after the other,
-// in the order in which they were added.
+// etcd, from the feed that the function decoding returns. Handlers that are added before the start of the informer
+// are called one after the other, in the order in which they were added.
 func newInformers(served bool, client crdclient.Interface, member *storage.Member, decoding func(*storage.Feed) *storage.Feed) crdinformers.SharedInformerFactory {
 	factory := crdinformers.NewSharedInformerFactory(client, resync)
 	ofClient := crdinformers.NewSharedInformerFactory(client, resync).Apiextensions().V1().CustomResourceDefinitions()

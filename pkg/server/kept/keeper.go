@@ -24,9 +24,9 @@ import (
 
 // Keeper keeps the objects that clients make on one server, and stores objects that were kept on an earlier server.
 type Keeper struct {
-	// Sets has the sets of the process.
+	// Sets has the objects that the servers of the process have kept.
 	Sets *Sets
-	// Name is the name of the set. It must stand for everything that the stored objects depend on: the options of the
+	// Name is the name in Sets of the objects of this server. It must stand for everything that the stored objects depend on: the options of the
 	// server, and the objects that clients apply. The Keeper doesn't compare objects.
 	Name string
 	// Keys are the keys of the embedded etcd, and Root is the prefix of all keys, without the slash at its end. The etcd

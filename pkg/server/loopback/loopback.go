@@ -156,7 +156,7 @@ func (w *writer) finish() {
 	// A handler breaks its response off by a panic with http.ErrAbortHandler. No other panic arrives at this line,
 	// because the filters of k8s.io/apiserver recover from other panics.
 	if p := recover(); p != nil {
-		err := fmt.Errorf("the handler panicked: %v", p)
+		err := fmt.Errorf("the server broke the response off: %v", p)
 		w.start.Do(func() {
 			w.broken = err
 			close(w.started)

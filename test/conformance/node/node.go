@@ -48,8 +48,8 @@ type Options struct {
 	// Command returns the process of a container with these arguments. The node adds the container's environment
 	// variables.
 	Command func(args []string) *exec.Cmd
-	// Publish maps the loopback address of a pod's process to the address of the pod in the API. By default, the pod has
-	// the loopback address.
+	// Publish maps the loopback address of a pod's process to the address of the pod in the API. By default, the pod
+	// has the loopback address.
 	Publish func(loopback string) string
 	// PullError is the error of each pull of an image. If it is empty, pulls succeed.
 	PullError string
