@@ -65,7 +65,11 @@ type HTTPSConnector struct {
 var _ Connector = &HTTPSConnector{}
 
 // clientKey has the settings that decide which extensions share an HTTP client.
-type clientKey struct{ host, caBundle string }
+type clientKey struct {
+	host, caBundle string
+	// service is true if the address of the extension is that of a service, and not that of the host.
+	service bool
+}
 
 // NewHTTPSConnector returns a connector. Close it to close its connections.
 func NewHTTPSConnector(options ConnectorOptions) (*HTTPSConnector, error) {
@@ -103,7 +107,7 @@ func (c *HTTPSConnector) Connect(config runtimev1.ClientConfig) (Connection, err
 			c.clients.Clear()
 		}
 	}
-	key := clientKey{base.Host, string(config.CABundle)}
+	key := clientKey{base.Host, string(config.CABundle), config.Service.IsSet()}
 	if known, ok := c.clients.Get(key); ok {
 		return Connection{base, known.(*http.Client)}, nil
 	}

@@ -126,6 +126,28 @@ func (r resolver) ResolveEndpoint(namespace, name string, port int32) (*url.URL,
 	return nil, errors.New("no address for " + key)
 }
 
+// TestServiceAndURL connects to a service, and to the URL with the DNS name of the service. DNS decides where the
+// second one is, so the two must not share a client.
+func TestServiceAndURL(t *testing.T) {
+	t.Parallel()
+	connector, err := client.NewHTTPSConnector(client.ConnectorOptions{Services: resolver{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(connector.Close)
+	service, err := connector.Connect(runtimev1.ClientConfig{Service: runtimev1.ServiceReference{Namespace: "hooks", Name: "quota"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	byName, err := connector.Connect(runtimev1.ClientConfig{URL: "https://quota.hooks.svc:443"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if service.URL.Host != byName.URL.Host || service.HTTP == byName.HTTP {
+		t.Errorf("want two clients for the host %s, and %s", service.URL.Host, byName.URL.Host)
+	}
+}
+
 func TestBaseURL(t *testing.T) {
 	t.Parallel()
 	service := runtimev1.ServiceReference{Namespace: "n", Name: "s", Path: "/hooks"}
