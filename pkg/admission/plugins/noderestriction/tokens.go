@@ -64,9 +64,9 @@ func (p *Plugin) audience(ctx context.Context, pod *corev1.Pod, audiences []stri
 	allowed, err := p.authorized(ctx, a, "request-serviceaccounts-token-audience", audience, a.GetName())
 	switch {
 	case err != nil:
-		return fmt.Errorf("error authorizing %s to request tokens for audience %q: %w", a.GetUserInfo().GetName(), audience, err)
+		return fmt.Errorf("audience %q not found in pod spec volume, error authorizing %s to request tokens for this audience: %w", audience, a.GetUserInfo().GetName(), err)
 	case !allowed:
-		return fmt.Errorf("%s is not authorized to request tokens for audience %q", a.GetUserInfo().GetName(), audience)
+		return fmt.Errorf("audience %q not found in pod spec volume, %s is not authorized to request tokens for this audience", audience, a.GetUserInfo().GetName())
 	}
 	return nil
 }
