@@ -94,7 +94,7 @@ plugins:
 		{"no time for requests", []string{"serve", "--request-timeout=0s"}, cli.ExitUsage, []string{"--request-timeout 0s", "more than 0"}, "the server wouldn't get ready"},
 		{"grace period", []string{"serve", "--shutdown-watch-termination-grace-period=-1s"}, cli.ExitUsage, []string{"--shutdown-watch-termination-grace-period", "negative"}, "a duration in the past is a mistake"},
 
-		{"port in use", []string{"serve", "--secure-port=" + takenPort}, cli.ExitFailed, []string{"--secure-port " + takenPort, "in use", "0 for a free one"}, "another program listens there"},
+		{"port in use", []string{"serve", "--secure-port=" + takenPort}, cli.ExitFailed, []string{"--secure-port " + takenPort, "in use", "0 for a free port"}, "another program listens there"},
 		{"port", []string{"serve", "--secure-port=99999"}, cli.ExitUsage, []string{"--secure-port 99999", "between 0 and 65535: 0 takes a free port"}, "ports end before"},
 		{"negative port", []string{"serve", "--secure-port=-1"}, cli.ExitUsage, []string{"--secure-port -1", "between 0 and 65535: 0 takes a free port"}, "ports begin later"},
 		{"address", []string{"serve", "--secure-port=0", "--bind-address=192.0.2.1"}, cli.ExitFailed, []string{"--bind-address 192.0.2.1"}, "it is no machine's"},

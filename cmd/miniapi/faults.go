@@ -141,7 +141,7 @@ func (o *faultsOptions) faults(args []string) ([]faults.Fault, error) {
 
 func (o *faultsOptions) remove(ctx context.Context, names []string) error {
 	if o.all == (len(names) > 0) {
-		return cli.UsageError{Err: errors.New("name the faults, or give --all")}
+		return cli.UsageError{Err: fmt.Errorf("arguments %q and --all=%t: give either the names of faults, or --all", names, o.all)}
 	}
 	if o.all {
 		names = []string{""}

@@ -41,7 +41,7 @@ func runKubeAPIServer(parent context.Context, o *launch.Options, out, errOut io.
 		return err
 	}
 	if etcd.IsEmbedded(o.Server.Etcd) {
-		return cli.UsageError{Err: errors.New("--etcd-servers must be specified, for example http://127.0.0.1:2379; \"miniapi serve\" needs none")}
+		return cli.UsageError{Err: errors.New("--etcd-servers must be specified, for example http://127.0.0.1:2379; \"miniapi serve\" has an etcd of its own")}
 	}
 	ctx, cancel := launch.UntilSignal(parent)
 	defer cancel()

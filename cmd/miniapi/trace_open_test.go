@@ -112,7 +112,7 @@ func TestTraceOpenWithoutBrowser(t *testing.T) {
 	}
 	for _, test := range []struct{ name, path, want string }{
 		{"no program", t.TempDir(), "executable file not found in $PATH): open it in a browser."},
-		{"no display", failing, " can't open it (exit status 3): open it in a browser."},
+		{"no display", failing, " can't open the link (exit status 3): open it in a browser."},
 	} {
 		code, stdout, _ := openWith(t, test.path, server.kubeconfig(t))
 		link, _, _ := strings.Cut(stdout, "\n")

@@ -89,7 +89,7 @@ func manifestsOf[T any, Object interface {
 				objects = append(objects, &list[i])
 			}
 		default:
-			return nil, fmt.Errorf("an object of type %T must be a %s or a list of them: %w", decoded, kind, policyloader.ErrUnrecognizedType)
+			return nil, fmt.Errorf("must be a %[1]s or a %[1]sList, got a %[2]T: %[3]w", kind, decoded, policyloader.ErrUnrecognizedType)
 		}
 		for _, object := range objects {
 			builtin.Table().Scheme().Default(object)

@@ -16,9 +16,13 @@ type Selection struct {
 
 func (s *Selection) validate() error {
 	var errs []error
-	for _, glob := range slices.Concat(s.Only, s.Skip) {
+	for i, glob := range slices.Concat(s.Only, s.Skip) {
+		flag := "--only"
+		if i >= len(s.Only) {
+			flag = "--skip"
+		}
 		if _, err := path.Match(glob, ""); err != nil {
-			errs = append(errs, fmt.Errorf("--only or --skip %q: must be a pattern of identifiers, such as review.*: %w", glob, err))
+			errs = append(errs, fmt.Errorf("%s %q: must be a pattern of identifiers, such as review.*: %w", flag, glob, err))
 		}
 	}
 	return errors.Join(errs...)

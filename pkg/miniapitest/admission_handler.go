@@ -46,8 +46,8 @@ func readReview(r *http.Request) (*admissionv1.AdmissionReview, error) {
 	switch review.GroupVersionKind() {
 	case admissionv1.SchemeGroupVersion.WithKind("AdmissionReview"), admissionv1beta1.SchemeGroupVersion.WithKind("AdmissionReview"):
 	default:
-		return nil, fmt.Errorf("the body must be an AdmissionReview of %s or %s, got kind %q of %q",
-			admissionv1.SchemeGroupVersion, admissionv1beta1.SchemeGroupVersion, review.Kind, review.APIVersion)
+		return nil, fmt.Errorf("the body of the request for %s must be an AdmissionReview of %s or %s, got kind %q of %q",
+			r.URL.Path, admissionv1.SchemeGroupVersion, admissionv1beta1.SchemeGroupVersion, review.Kind, review.APIVersion)
 	}
 	if review.Request == nil {
 		return nil, fmt.Errorf("the AdmissionReview for %s must have a request", r.URL.Path)

@@ -77,7 +77,7 @@ const faultsPath = "/miniapi/v1/faults"
 func (s *Server) Inject(faults ...Fault) (remove func() error, err error) {
 	body, err := json.Marshal(map[string]any{"faults": faults})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("injecting faults: %w", err)
 	}
 	added, err := askFaults(s.faults(http.MethodPost).Body(body))
 	if err != nil {

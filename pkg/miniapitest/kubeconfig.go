@@ -22,7 +22,7 @@ func (s *Server) KubeconfigFile() string { return s.folder.kubeconfig() }
 // AddUser.
 func (s *Server) Kubeconfig(config *rest.Config) ([]byte, error) {
 	if config == nil {
-		return nil, errors.New("Kubeconfig: the client configuration must not be nil: give one that Config, AddUser or User returns")
+		return nil, errors.New("Kubeconfig: the client configuration must not be nil: give the result of Config, AddUser or User")
 	}
 	if failed, ok := config.Transport.(failedTransport); ok {
 		return nil, failed.err

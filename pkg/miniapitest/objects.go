@@ -89,7 +89,7 @@ func (o *options) addManifests(reader manifests.Reader, paths []string) error {
 func WithObjects(objects ...runtime.Object) Option {
 	return func(o *options) error {
 		for i, object := range objects {
-			found, err := asManifests(object, fmt.Sprintf("object %d", i+1))
+			found, err := asManifests(object, fmt.Sprintf("WithObjects: object %d", i+1))
 			if err != nil {
 				return err
 			}

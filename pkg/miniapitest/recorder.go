@@ -2,6 +2,7 @@ package miniapitest
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -41,7 +42,7 @@ func (r *Recorder) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
+			http.Error(w, fmt.Sprintf("reading the body of the request for %s: %v", req.URL.Path, err), http.StatusBadRequest)
 			return
 		}
 		req.Body = io.NopCloser(bytes.NewReader(body))

@@ -175,7 +175,7 @@ func (r *hookRequests) recording(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
+			http.Error(w, fmt.Sprintf("reading the body of the request for %s: %v", req.URL.Path, err), http.StatusBadRequest)
 			return
 		}
 		if !strings.HasSuffix(req.URL.Path, "/discovery") {
@@ -204,7 +204,7 @@ func (s *Server) registerExtensions(ctx context.Context, extensions []extension)
 		// A data folder may have the ExtensionConfig of an earlier start. Apply replaces the address of such an object.
 		// Create would fail.
 		if _, err := s.DynamicClient().Resource(extensionConfigs).Apply(ctx, e.name, config, metav1.ApplyOptions{FieldManager: "miniapitest", Force: true}); err != nil {
-			return fmt.Errorf("WithRuntimeExtension %q: applying its ExtensionConfig: %w", e.name, err)
+			return fmt.Errorf("WithRuntimeExtension %q: applying the ExtensionConfig: %w", e.name, err)
 		}
 	}
 	for _, e := range extensions {
@@ -217,14 +217,14 @@ func (s *Server) registerExtensions(ctx context.Context, extensions []extension)
 
 // awaitDiscovered waits until the server has discovered the handlers of an extension.
 func (s *Server) awaitDiscovered(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, discoveryTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, discoveryTimeout, fmt.Errorf("the time limit of %s is over", discoveryTimeout))
 	defer cancel()
 	// A watch without a resource version begins with an event for the present ExtensionConfig.
 	watcher, err := s.DynamicClient().Resource(extensionConfigs).Watch(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String(),
 	})
 	if err != nil {
-		return err
+		return fmt.Errorf("watching the ExtensionConfig: %w", err)
 	}
 	defer watcher.Stop()
 	last := "the server hasn't called the extension"
@@ -236,7 +236,7 @@ func (s *Server) awaitDiscovered(ctx context.Context, name string) error {
 			}
 			config, is := event.Object.(*unstructured.Unstructured)
 			if !is {
-				return apierrors.FromObject(event.Object)
+				return fmt.Errorf("watching the ExtensionConfig: %w", apierrors.FromObject(event.Object))
 			}
 			discovered, message := isDiscovered(config)
 			if discovered {

@@ -33,7 +33,7 @@ func (s *Server) Snapshot() (*Snapshot, error) {
 	defer cancel()
 	stored, err := s.server.Snapshot(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("taking a snapshot: %w", err)
 	}
 	return &Snapshot{stored}, nil
 }
@@ -49,7 +49,10 @@ func (s *Server) Restore(snapshot *Snapshot) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), restoreTimeout)
 	defer cancel()
-	return s.server.Restore(ctx, snapshot.stored)
+	if err := s.server.Restore(ctx, snapshot.stored); err != nil {
+		return fmt.Errorf("restoring a snapshot: %w", err)
+	}
+	return nil
 }
 
 // checkRunning returns an error if the server has ended, because requests to its etcd would get no answer.

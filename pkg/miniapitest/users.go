@@ -24,7 +24,7 @@ func (s *Server) Client() kubernetes.Interface {
 func (s *Server) DynamicClient() dynamic.Interface { return dynamic.NewForConfigOrDie(s.Config()) }
 
 // errNoUserName is the error for a user without a name. A server can't authenticate a certificate without a name.
-var errNoUserName = errors.New("the name of the user is empty: give a name")
+var errNoUserName = errors.New("the name of the user is empty: give AddUser or WithUser a name")
 
 // AddUser makes a user, and returns the user's client configuration, which has a client certificate. RBAC decides what
 // the user may do; members of system:masters may do everything. An existing user gets the new groups, so each of the
@@ -37,7 +37,7 @@ func (s *Server) AddUser(name string, groups ...string) *rest.Config {
 	}
 	cert, key, err := s.server.User(name, groups)
 	if err != nil {
-		return failing(fmt.Errorf("user %s: %w", name, err))
+		return failing(fmt.Errorf("adding user %q: %w", name, err))
 	}
 	config := s.Config()
 	config.CertData, config.KeyData = cert, key
@@ -55,7 +55,7 @@ func (s *Server) User(name string) *rest.Config {
 	if config, ok := s.users[name]; ok {
 		return rest.CopyConfig(config)
 	}
-	return failing(fmt.Errorf("there is no user %q: make the user by AddUser or WithUser", name))
+	return failing(fmt.Errorf("the server has no user %q: make the user by AddUser or WithUser", name))
 }
 
 // failing returns a client configuration whose requests fail with an error. It is for functions that can't return an

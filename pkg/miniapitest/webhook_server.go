@@ -177,7 +177,7 @@ func (s *webhookServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case handler == nil:
-		http.Error(w, "no webhook is served at "+r.URL.Path, http.StatusNotFound)
+		http.Error(w, "the fixture serves no webhook at "+r.URL.Path+": give the path a handler by WithWebhook or Server.Webhook", http.StatusNotFound)
 	case reached:
 		// The request only tests whether the server can reach the webhook, so the handler doesn't get it.
 		w.WriteHeader(http.StatusNoContent)
@@ -214,7 +214,7 @@ func answerEnd(log *serverLog, w http.ResponseWriter, r *http.Request, returned 
 		log.note("the webhook %s has panicked: %v\n%s", r.URL.Path, panicked, debug.Stack())
 		http.Error(w, fmt.Sprintf("the handler has panicked: %v", panicked), http.StatusInternalServerError)
 	default:
-		http.Error(w, "the handler has ended its goroutine, as t.FailNow, t.Fatal and t.Skip do: only a test's own goroutine may; a handler can call t.Error and return",
+		http.Error(w, "the handler has ended its goroutine, as t.FailNow, t.Fatal and t.Skip do: only the test's own goroutine may call these functions: call t.Error in the handler, and return",
 			http.StatusInternalServerError)
 	}
 	return nil

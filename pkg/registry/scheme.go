@@ -98,7 +98,7 @@ func (t *Table) checkTypes(g *Group) error {
 				continue
 			}
 			if gvks, _, err := t.scheme.ObjectKinds(obj); err != nil || !slices.ContainsFunc(gvks, func(gvk schema.GroupVersionKind) bool { return gvk.Group == g.Name }) {
-				return fmt.Errorf("no version of group %q registers %T: AddToScheme of its version in group.go must register it", g.Name, obj)
+				return fmt.Errorf("no version of group %q registers %T: in group.go, AddToScheme of a version of the group must register the type", g.Name, obj)
 			}
 		}
 	}

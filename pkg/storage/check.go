@@ -39,7 +39,7 @@ func checkFiles(cfg config.ServerConfig, unused bool) (snapshot uint64, err erro
 		return log.snapshot, nil
 	}
 	if !unused {
-		return 0, advised(fmt.Errorf("%s: missing or empty, although data was stored there", cfg.MemberDir()))
+		return 0, advised(fmt.Errorf("%s: missing or empty, although etcd has stored data in this folder", cfg.MemberDir()))
 	}
 	if err := os.RemoveAll(cfg.MemberDir()); err != nil {
 		return 0, fmt.Errorf("removing the files of an unfinished first start: %w", err)

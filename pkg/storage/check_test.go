@@ -191,7 +191,7 @@ func TestDamagedData(t *testing.T) {
 		{"log missing", "the last answered writes may be in the log alone", removed(logFiles), "the log has no entries, and the database has some"},
 		{"folder of the log is a file", "a file in place of the folder has no log", replaced(logFiles, false), "not a directory"},
 
-		{"all missing", "the folder was used", removed(memberFiles), "missing or empty, although data was stored there"},
+		{"all missing", "the folder was used", removed(memberFiles), "missing or empty, although etcd has stored data in this folder"},
 		{"all a file", "a file can't be the folder of the member's files", replaced(memberFiles, false), "not a directory"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

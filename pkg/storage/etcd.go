@@ -204,7 +204,7 @@ func lead(ctx context.Context, server *etcdserver.EtcdServer, trap *trap) error 
 		case <-server.StopNotify():
 			return errors.New("etcd stopped during its start")
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for the first commit: %w", ctx.Err())
+			return fmt.Errorf("waiting at most %s for the first commit: %w", leadTimeout, ctx.Err())
 		}
 	}
 }

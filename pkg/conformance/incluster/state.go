@@ -44,7 +44,7 @@ func stateOf(deployment *appsv1.Deployment, pods []corev1.Pod) state {
 		}
 	}
 	if deployment.Status.ObservedGeneration == 0 {
-		return state{missing: fmt.Sprintf("Deployment %s has no pod: no controller has taken notice of it", deployment.Name)}
+		return state{missing: fmt.Sprintf("Deployment %s has no pod: no controller has observed the Deployment", deployment.Name)}
 	}
 	return state{missing: fmt.Sprintf("Deployment %s has no pod yet", deployment.Name)}
 }

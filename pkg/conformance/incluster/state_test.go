@@ -31,7 +31,7 @@ func TestState(t *testing.T) {
 	}{
 		{"ready", "a Deployment with a ready replica is ready", appsv1.DeploymentStatus{ReadyReplicas: 1}, waiting("ErrImagePull", "no"), "", false},
 		{"no controller", "a server may have no Deployment controller", appsv1.DeploymentStatus{}, nil,
-			"Deployment conformance-webhooks has no pod: no controller has taken notice of it", false},
+			"Deployment conformance-webhooks has no pod: no controller has observed the Deployment", false},
 		{"soon", "the controller is about to create the pod", appsv1.DeploymentStatus{ObservedGeneration: 1}, nil, "Deployment conformance-webhooks has no pod yet", false},
 		{"quota", "admission refuses the pod", condition(appsv1.DeploymentReplicaFailure, corev1.ConditionTrue, "FailedCreate", "exceeded quota: pods"), nil,
 			"Deployment conformance-webhooks has no pod: FailedCreate: exceeded quota: pods", false},

@@ -185,7 +185,7 @@ func (l *Listener) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+		http.Error(w, fmt.Sprintf("reading the body of the request for %s: %v", call.Path, err), http.StatusBadRequest)
 		return
 	}
 	call.Body = body

@@ -127,7 +127,7 @@ func (r *Relay) accept(w http.ResponseWriter, request *http.Request) {
 	}
 	conn, _, err := http.NewResponseController(w).Hijack() // the suite sends nothing before it has the answer
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
+		http.Error(w, "the connection of the request can't be upgraded: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
 	if _, err := io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+Protocol+"\r\n\r\n"); err != nil {

@@ -2,7 +2,8 @@ package objects
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -86,22 +87,36 @@ func (i *Informers) update(ctx context.Context, _ struct{}) (again time.Duration
 			return slices.ContainsFunc(resources, func(r served.Resource) bool { return r.GroupVersionResource == gvr && selects(r) })
 		})
 	}
-	var synced []cache.DoneChecker
+	started := map[schema.GroupVersionResource]cache.DoneChecker{}
 	for _, r := range resources {
 		if r.Can("delete", "list", "watch") && !unowned[r.GroupResource()] && selects(r) {
-			synced = append(synced, i.start(r))
+			started[r.GroupVersionResource] = i.start(r)
 		}
 	}
 	waiting, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
-	if !cache.WaitFor(waiting, "", synced...) {
+	if !cache.WaitFor(waiting, "", slices.Collect(maps.Values(started))...) {
 		if ctx.Err() != nil {
 			return 0, ctx.Err()
 		}
-		utilruntime.HandleErrorWithContext(ctx, errors.New("timeout"), "some resources can't be listed, and controllers begin without their objects", "after", syncTimeout)
+		utilruntime.HandleErrorWithContext(ctx, fmt.Errorf("no list within %s", syncTimeout), "some resources can't be listed, and controllers begin without their objects", "resources", unlisted(started))
 	}
 	i.synced()
 	return again, nil
+}
+
+// unlisted returns the resources whose first list isn't complete.
+func unlisted(started map[schema.GroupVersionResource]cache.DoneChecker) []string {
+	var names []string
+	for resource, listed := range started {
+		select {
+		case <-listed.Done():
+		default:
+			names = append(names, resource.GroupResource().String())
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // keep stops the informer of each resource for which the argument keep returns false. A nil argument stops all

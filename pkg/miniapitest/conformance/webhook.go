@@ -95,8 +95,11 @@ func Fuzzed(n int) Option {
 // reason appears in the test's log.
 func Skip(glob, reason string) Option {
 	return func(o *options) error {
-		if _, err := path.Match(glob, ""); err != nil || reason == "" {
-			return errors.Join(err, fmt.Errorf("Skip(%q, %q): must have a well-formed glob and a reason", glob, reason))
+		if _, err := path.Match(glob, ""); err != nil {
+			return fmt.Errorf("Skip(%q, %q): must have a well-formed glob, such as patch.*: %w", glob, reason, err)
+		}
+		if reason == "" {
+			return fmt.Errorf("Skip(%q, %q): must have a reason", glob, reason)
 		}
 		if !slices.ContainsFunc(webhook.Cases(), func(c webhook.Case) bool {
 			matched, _ := path.Match(glob, c.ID) // the glob is well-formed

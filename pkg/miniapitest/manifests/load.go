@@ -49,7 +49,7 @@ type Reader struct {
 }
 
 // instead is the advice at the end of errors about files of kustomize.
-const instead = `name the files of objects instead, or give what "kustomize build" makes`
+const instead = `name the files of objects instead, or give the output of "kustomize build"`
 
 // Load reads all objects of the paths from the file system of the machine.
 func Load(paths ...string) ([]Object, error) { return Reader{}.Load(paths...) }
@@ -211,7 +211,7 @@ func (r Reader) glob(pattern string) ([]string, error) {
 // because a missing file usually exists relative to another directory.
 func (r Reader) from(name string, err error) error {
 	if r.FS != nil && !fs.ValidPath(name) {
-		return fmt.Errorf("%w: a path in a file system must begin at the root, without a slash, and must not have .. in it", err)
+		return fmt.Errorf("%w: a path in an fs.FS must be relative to the root of the fs.FS, without a slash at the beginning and without ..", err)
 	}
 	if r.FS != nil || filepath.IsAbs(name) {
 		return err
@@ -293,10 +293,10 @@ func (r Reader) objects(content any, where string, named bool) ([]Object, error)
 		return nil, notAnObject(isObject)
 	case u.IsList():
 		var objects []Object
-		for _, item := range fields["items"].([]any) {
+		for i, item := range fields["items"].([]any) {
 			found, err := r.objects(item, where, named)
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("item %d: %w", i+1, err)
 			}
 			objects = append(objects, found...)
 		}
@@ -358,7 +358,7 @@ func checkName(u *unstructured.Unstructured) error {
 
 func notAnObject(isObject bool) error {
 	if isObject {
-		return fmt.Errorf("apiVersion and kind must be set, for example apiVersion: v1 and kind: ConfigMap; if this is a file of kustomize's, %s", instead)
+		return fmt.Errorf("apiVersion and kind must be set, for example apiVersion: v1 and kind: ConfigMap; if the file is for kustomize, %s", instead)
 	}
-	return fmt.Errorf("the document must be an object, with apiVersion and kind; if this is a file of kustomize's, %s", instead)
+	return fmt.Errorf("must be an object, with apiVersion and kind; if the file is for kustomize, %s", instead)
 }

@@ -92,8 +92,8 @@ func TestLoad(t *testing.T) {
 		{name: "review", reason: "a review is never stored, with or without a name", paths: []string{"reviews/nameless.yaml"}, err: "nameless.yaml, document 1: SubjectAccessReview: a server answers objects of this kind and doesn't store them"},
 		{name: "review with a name", reason: "a review is never stored, so its name has no use", paths: []string{"reviews/named.yaml"}, err: "named.yaml, document 1: TokenReview: a server answers objects of this kind and doesn't store them"},
 		{name: "no object", reason: "a document that isn't an object must be an error", paths: []string{"odd"}, err: "d.yaml, document 1: apiVersion and kind must be set"},
-		{name: "no map", reason: "a document that isn't a map must be an error", paths: []string{"changes"}, err: "e.json, document 1: the document must be an object, with apiVersion and kind; if this is a file of kustomize's, name the files of objects instead"},
-		{name: "no map in a list", reason: "an item that isn't a map must be an error", paths: []string{"items"}, err: "g.yaml, document 1: the document must be an object"},
+		{name: "no map", reason: "a document that isn't a map must be an error", paths: []string{"changes"}, err: "e.json, document 1: must be an object, with apiVersion and kind; if the file is for kustomize, name the files of objects instead"},
+		{name: "no map in a list", reason: "an item that isn't a map must be an error", paths: []string{"items"}, err: "g.yaml, document 1: item 1: must be an object"},
 		{name: "kustomize's", reason: "no server has the kind", paths: []string{"kustomize"}, err: "j.yaml, document 1: kind Component is for kustomize, not for a server"},
 		{name: "no match", reason: "a user expects that a pattern matches a file", paths: []string{"*.toml"}, err: "*.toml: no file matches"},
 		{name: "no path", reason: "an empty path often comes from a variable that isn't set", paths: []string{""}, err: "a path is empty: give the path of a file, a glob or a folder"},
@@ -137,7 +137,7 @@ func TestLoad(t *testing.T) {
 // The error for an invalid path differs from the error for a missing file.
 func TestPathsOfFileSystems(t *testing.T) {
 	t.Parallel()
-	const rule = "must begin at the root, without a slash"
+	const rule = "must be relative to the root of the fs.FS, without a slash"
 	for _, test := range []struct {
 		path, reason string
 		says         bool

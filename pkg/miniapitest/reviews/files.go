@@ -183,7 +183,7 @@ func Read(dir string) ([]File, error) {
 		decoder := json.NewDecoder(bytes.NewReader(data))
 		decoder.DisallowUnknownFields()
 		if err := decoder.Decode(&file.Exchange); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+			return fmt.Errorf("%s: must be a file that a recording has written: %w", path, err)
 		}
 		if _, _, err := file.trees(); err != nil {
 			return fmt.Errorf("%s: %w", path, err)

@@ -3,6 +3,7 @@ package reviews
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"io"
 	"net/http"
 
@@ -15,7 +16,7 @@ func Recorder(w *Writer, next http.Handler, failed func(error)) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
-			http.Error(rw, err.Error(), http.StatusBadRequest)
+			http.Error(rw, fmt.Sprintf("reading the body of the request for %s: %v", req.URL.Path, err), http.StatusBadRequest)
 			return
 		}
 		req.Body = io.NopCloser(bytes.NewReader(body))
@@ -26,7 +27,7 @@ func Recorder(w *Writer, next http.Handler, failed func(error)) http.Handler {
 		}
 		e := Exchange{Path: req.URL.Path, Request: body}.Answered(cmp.Or(copied.code, http.StatusOK), copied.body.Bytes())
 		if _, err := w.Write(e); err != nil {
-			failed(err)
+			failed(fmt.Errorf("webhook %s: %w", req.URL.Path, err))
 		}
 	})
 }

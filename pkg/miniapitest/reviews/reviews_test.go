@@ -362,7 +362,7 @@ func TestReadFailures(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, content, want string }{
 		{"empty folder", "", "must have files with the ending .json"},
-		{"no JSON", "{", "a.json: unexpected EOF"},
+		{"no JSON", "{", "a.json: must be a file that a recording has written: unexpected EOF"},
 		{"unknown field", `{"requests":{}}`, `unknown field "requests"`},
 		{"no review", `{"request":{"kind":"Pod"}}`, `must be an AdmissionReview with a request, got kind "Pod"`},
 	} {

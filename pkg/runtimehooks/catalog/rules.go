@@ -50,7 +50,7 @@ func checkDeprecations(versions []*Descriptor) error {
 	var errs []error
 	for _, d := range versions {
 		if d.Deprecated && stability(d.Version) > stable {
-			errs = append(errs, fmt.Errorf("hook %s is deprecated, and no other version that is at least as stable replaces the hook: register one, or leave Deprecated out", d))
+			errs = append(errs, fmt.Errorf("hook %s is deprecated, and no other version that is at least as stable replaces the hook: register such a version, or leave Deprecated out", d))
 		}
 	}
 	return errors.Join(errs...)

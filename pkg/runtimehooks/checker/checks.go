@@ -158,7 +158,7 @@ func checkUnknownFields(ctx context.Context, s *session, h handler) error {
 	}
 	var common hooksv1.CommonResponse
 	if err := json.Unmarshal(body, &common); err != nil || code != http.StatusOK {
-		return fmt.Errorf("the answer to a request with an unknown field has HTTP status %d, and must be a response with 200: %q", code, body)
+		return fmt.Errorf("the answer to a request with an unknown field must be a response in JSON with HTTP status 200, got HTTP status %d: %q", code, body)
 	}
 	return nil
 }

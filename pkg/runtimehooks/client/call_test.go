@@ -69,7 +69,7 @@ func TestDo(t *testing.T) {
 		{"unknown hook", "the name is wrong", client.Call{Hook: "BeforeLunch"}, "", `no hook "BeforeLunch"`},
 		{"discovery", "Discovery isn't called for an object", client.Call{Hook: "Discovery"}, "", "can't be called for an object"},
 		{"no kind", "the kind determines the field of the request", client.Call{Hook: "BeforeClusterCreate", Object: object(`{}`)}, "", "must have a kind"},
-		{"no object", "text isn't an object", client.Call{Hook: "BeforeClusterCreate", Object: object(`"x"`)}, "", "must be an API object"},
+		{"no object", "text isn't an object", client.Call{Hook: "BeforeClusterCreate", Object: object(`"x"`)}, "", "must be a JSON object"},
 		{"other kind", "the request has no such field", client.Call{Hook: "BeforeClusterCreate", Object: object(inDefault)}, "", "doesn't take the fields thing"},
 		{"wrong request", "the fields have types", client.Call{Hook: "BeforeClusterCreate", Object: object(`{"kind":"BeforeClusterCreateRequest","settings":1}`)}, "", "must be a request of the kind BeforeClusterCreateRequest"},
 	} {

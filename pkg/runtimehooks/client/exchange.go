@@ -192,7 +192,7 @@ func (x *exchange) accept(data []byte, response hooksv1.ResponseObject) error {
 		return callErrorf("the response is a %s, not a %s", got, x.implemented.Response)
 	}
 	if retry, is := local.(hooksv1.RetryResponseObject); is && retry.GetRetryAfterSeconds() < 0 {
-		return callErrorf("retryAfterSeconds is %d, which is negative", retry.GetRetryAfterSeconds())
+		return callErrorf("retryAfterSeconds is %d, and must not be negative", retry.GetRetryAfterSeconds())
 	}
 	if err := x.client.options.Catalog.ConvertResponse(local, response, x.implemented, x.caller); err != nil {
 		return err

@@ -93,7 +93,7 @@ func TestFaults(t *testing.T) {
 		name:   "negative time",
 		reason: "a time before now blocks nothing",
 		fault:  answer(http.StatusOK, `{"status":"Success","retryAfterSeconds":-1}`),
-		want:   "which is negative",
+		want:   "and must not be negative",
 	}, {
 		name:   "huge body",
 		reason: "a response doesn't fill the caller's memory",

@@ -136,7 +136,7 @@ func requestOf(d *catalog.Descriptor, call Call) (hooksv1.RequestObject, metav1.
 			}
 			about = metadataIn(object)
 		case "":
-			return nil, nil, fmt.Errorf("the object of the call must have a kind: %s for a whole request, or the kind of the object, such as Cluster", d.Request.Kind)
+			return nil, nil, fmt.Errorf("the object of the call of hook %s must have a kind: %s for a whole request, or the kind of the object, such as Cluster", d, d.Request.Kind)
 		default:
 			fields[strings.ToLower(typed.Kind[:1])+typed.Kind[1:]] = object
 		}

@@ -36,7 +36,7 @@ func (c *Controller) injectCA(ctx context.Context, config *runtimev1.ExtensionCo
 		return config, fmt.Errorf("annotation %s is %q, and must be NAMESPACE/NAME of a Secret", runtimev1.InjectCAFromSecretAnnotation, reference)
 	}
 	if err := c.secrets.follow(ctx, config.Name, types.NamespacedName{Namespace: namespace, Name: name}); err != nil {
-		return config, err
+		return config, fmt.Errorf("annotation %s: %w", runtimev1.InjectCAFromSecretAnnotation, err)
 	}
 	secret, err := c.options.Kubernetes.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

@@ -154,7 +154,7 @@ func (e *Extension) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // write writes the answer, and returns its HTTP status. If the code isn't 200, the answer has no response.
 func write(w http.ResponseWriter, code int, response hooksv1.ResponseObject) int {
 	if code != http.StatusOK {
-		http.Error(w, http.StatusText(code), code)
+		http.Error(w, "the handler of the hook has panicked or has set no valid status: the log of the extension has the reason", code)
 		return code
 	}
 	body, err := json.Marshal(response)
@@ -202,7 +202,7 @@ func (h *served) answer(w http.ResponseWriter, req *http.Request) (code int, res
 		return http.StatusOK, response
 	}
 	klog.FromContext(ctx).Error(fmt.Errorf("status %q is neither Success nor Failure", response.GetStatus()),
-		"the handler of a hook sets no status", "hook", h.descriptor.String(), "handler", h.name)
+		"the handler of a hook sets no valid status", "hook", h.descriptor.String(), "handler", h.name)
 	return http.StatusInternalServerError, nil
 }
 

@@ -41,7 +41,11 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, fil
 	stop := context.AfterFunc(ctx, func() {
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
 		defer cancel()
-		stopped <- server.Shutdown(grace)
+		err := server.Shutdown(grace)
+		if err != nil {
+			err = fmt.Errorf("stopping the hooks on %s, with %s for running requests: %w", listener.Addr(), shutdownGrace, err)
+		}
+		stopped <- err
 	})
 	err := server.ServeTLS(listener, "", "")
 	if !errors.Is(err, http.ErrServerClosed) {

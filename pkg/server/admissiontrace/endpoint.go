@@ -69,7 +69,7 @@ func (t *Trace) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		serve = func(http.ResponseWriter, *http.Request) error {
 			return statusOf(&trace.Error{
 				Code: http.StatusNotFound, Reason: string(metav1.StatusReasonNotFound),
-				Message: fmt.Sprintf("%s %s isn't served: there are GET %s, GET %s, GET %s, and GET and POST %s and %s", req.Method, req.URL.Path, Prefix, RequestsPath, MatrixPath, WhyPath, SignInPath),
+				Message: fmt.Sprintf("%s %s isn't served: the server serves GET %s, GET %s, GET %s, and GET and POST %s and %s", req.Method, req.URL.Path, Prefix, RequestsPath, MatrixPath, WhyPath, SignInPath),
 			})
 		}
 	}
@@ -244,7 +244,7 @@ func targetOf(text string) (trace.Reference, error) {
 	name, part, _ := strings.Cut(rest, "/")
 	target := trace.Reference{Kind: kindOf(kind), Name: name, Part: part}
 	if target.Kind == "" || name == "" {
-		return target, apierrors.NewBadRequest(fmt.Sprintf("webhook %q: must be %s/NAME or %s/NAME, with /WEBHOOK behind it for a single webhook, or %s/NAME or %s/NAME, with /BINDING behind it for a single binding",
+		return target, apierrors.NewBadRequest(fmt.Sprintf("webhook %q: must be %s/NAME or %s/NAME, with /WEBHOOK after NAME for a single webhook, or %s/NAME or %s/NAME, with /BINDING after NAME for a single binding",
 			text, trace.MutatingConfiguration, trace.ValidatingConfiguration, trace.MutatingPolicy, trace.ValidatingPolicy))
 	}
 	return target, nil

@@ -128,7 +128,7 @@ func TestUnservedPaths(t *testing.T) {
 	for _, target := range []struct{ method, path string }{{http.MethodGet, Prefix + "other"}, {http.MethodDelete, RequestsPath}} {
 		w := httptest.NewRecorder()
 		d.ServeHTTP(w, httptest.NewRequest(target.method, target.path, http.NoBody))
-		if w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), target.method+" "+target.path+" isn't served: there are GET "+Prefix+", GET "+RequestsPath) {
+		if w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), target.method+" "+target.path+" isn't served: the server serves GET "+Prefix+", GET "+RequestsPath) {
 			t.Errorf("%s %s: want 404 with the paths, got %d: %s", target.method, target.path, w.Code, w.Body)
 		}
 	}

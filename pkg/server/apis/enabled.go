@@ -24,7 +24,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-const runtimeConfigForm = "it takes GROUP/VERSION[/RESOURCE]=true|false, v1 for the core group, and api/all, api/ga, api/beta, api/alpha or api/legacy"
+const runtimeConfigForm = "the flag takes GROUP/VERSION[/RESOURCE]=true|false, v1 for the core group, and api/all, api/ga, api/beta, api/alpha or api/legacy"
 
 // Config has the settings that determine which resources a server serves.
 type Config struct {

@@ -68,7 +68,7 @@ func oneDocument(data []byte) error {
 		}
 	}
 	if documents > 1 {
-		return fmt.Errorf("has %d YAML documents, and must have one: faults are a list", documents)
+		return fmt.Errorf("must be one YAML document, with all faults under the key faults, got %d documents", documents)
 	}
 	return nil
 }

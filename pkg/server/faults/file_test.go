@@ -33,7 +33,7 @@ func TestParseFile(t *testing.T) {
 		{name: "no map", reason: "the key faults is missing", file: "x", wantErr: "must be a map of keys, got a string"},
 		{name: "name twice", reason: "a name stands for one fault", file: "faults: [{name: a, status: 500}, {name: a, status: 501}]", wantErr: "fault a: an earlier fault has the same name"},
 		{name: "no names", reason: "faults get names by their numbers", file: "faults: [{status: 500}, {status: 501}]", want: []Fault{{Status: 500}, {Status: 501}}},
-		{name: "two documents", reason: "the faults of the second document would be ignored", file: "faults: [{status: 500}]\n---\nfaults: [{status: 501}]\n", wantErr: "has 2 YAML documents, and must have one"},
+		{name: "two documents", reason: "the faults of the second document would be ignored", file: "faults: [{status: 500}]\n---\nfaults: [{status: 501}]\n", wantErr: "must be one YAML document, with all faults under the key faults, got 2 documents"},
 		{name: "number of writes", reason: "a key whose value is text takes a plain number", file: "faults: [{stale: -3}]", want: []Fault{{Stale: "-3"}}},
 		{name: "number of no request", reason: "numbers begin with 1", file: "faults: [{status: 500, requests: 0}]", wantErr: `requests "0": must have numbers from 1`},
 	} {

@@ -43,7 +43,7 @@ func (f *Fault) set(key, value string, assigned bool) error {
 	field, ok := f.field(key)
 	switch {
 	case !ok:
-		return fmt.Errorf("%q is unknown: must be one of %s", key, strings.Join(f.keys(), ", "))
+		return fmt.Errorf("key %q is unknown: must be one of %s", key, strings.Join(f.keys(), ", "))
 	case !assigned && field.Kind() != reflect.Bool:
 		return fmt.Errorf("%s: must have a value, as in %[1]s=VALUE", key)
 	case assigned && value == "":
@@ -52,7 +52,7 @@ func (f *Fault) set(key, value string, assigned bool) error {
 	switch field.Kind() {
 	case reflect.Bool:
 		if assigned && value != "true" {
-			return fmt.Errorf("%s %q: must stand alone, or be true", key, value)
+			return fmt.Errorf("%s %q: must be true, or the value must be left out", key, value)
 		}
 		field.SetBool(true)
 	case reflect.String:

@@ -48,10 +48,10 @@ func TestParseText(t *testing.T) {
 func TestWrongFaults(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ text, want string }{
-		{"", `"" is unknown: must be one of name, verbs,`},
-		{"verb=get,status=500", `"verb" is unknown`},
+		{"", `key "" is unknown: must be one of name, verbs,`},
+		{"verb=get,status=500", `key "verb" is unknown`},
 		{"conflict,conflict", "conflict: is given twice"},
-		{"conflict=false", `conflict "false": must stand alone, or be true`},
+		{"conflict=false", `conflict "false": must be true, or the value must be left out`},
 		{"verbs,conflict", "verbs: must have a value, as in verbs=VALUE"},
 		{"message=,status=500", "message: the value is empty: give a value after the ="},
 		{"status=many", `status "many": must be a number`},

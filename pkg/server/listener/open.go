@@ -28,7 +28,7 @@ func Open(serving *genericoptions.SecureServingOptions) error {
 	advice := ""
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		advice = ": take another port, or 0 for a free one"
+		advice = ": take another port, or 0 for a free port"
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		advice = ": take an address of this machine"
 	}

@@ -51,7 +51,7 @@ func Serve(mux common.PathHandlerByGroupVersion, notFound http.Handler, crds crd
 			v3.UpdateGroupVersionLazy(strings.TrimPrefix(root, "/"), cached.Once(cached.Func(func() (*spec3.OpenAPI, string, error) {
 				document, err := describeV3(made, part.v3())
 				if err != nil { // without a document, the response is "not found"
-					klog.ErrorS(err, "describing an API", "path", root)
+					klog.ErrorS(err, "the OpenAPI document of an API can't be made, and isn't served", "path", root)
 				}
 				return document, "static", err
 			})))

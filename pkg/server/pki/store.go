@@ -177,7 +177,7 @@ func (s *Store) key(file, publicFile string) (crypto.Signer, error) {
 	text, err := os.ReadFile(s.Path(file))
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(s.Path(publicFile)); !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s is missing, and %s is there: bring the key back from a copy, or remove %s too; then %s", s.Path(file), publicFile, publicFile, endsWith[file])
+			return nil, fmt.Errorf("%s is missing, and %s exists: bring the key back from a copy, or remove %s too; then %s", s.Path(file), publicFile, publicFile, endsWith[file])
 		}
 		return s.makeKey(file, publicFile)
 	}

@@ -47,7 +47,7 @@ func ownBinary() (string, error) {
 		return "", fmt.Errorf("finding the path of the running miniapi program, to which the links point: %w", err)
 	}
 	if folder := filepath.Dir(self); filepath.Base(folder) == "exe" && strings.Contains(folder, "go-build") {
-		return "", errors.New(`"go run" deletes the program when it ends, and links to it would break: build or install miniapi, and run that`)
+		return "", fmt.Errorf(`"go run" has built %s, and deletes the program at its end, so links to the program would break: build or install miniapi, and run the installed program`, self)
 	}
 	return self, nil
 }

@@ -190,7 +190,7 @@ func (f *Found) reach(ctx context.Context, hook *webhook.Hook) error {
 		return nil
 	}
 	service := hook.Entry.ClientConfig.Service
-	return fmt.Errorf("webhook %s: the API server can't call the service %s/%s: %s: %s; or --url names another way, such as that of kubectl port-forward",
+	return fmt.Errorf("webhook %s: the API server can't call the service %s/%s: %s: %s; or give another address of the webhook by --url, such as an address of kubectl port-forward",
 		hook.Name, service.Namespace, service.Name, answer.Message, remedy)
 }
 

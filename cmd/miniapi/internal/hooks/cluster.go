@@ -90,7 +90,10 @@ func CallByServer(ctx context.Context, config *rest.Config, call client.Call) (_
 		return nil, !apierrors.IsNotFound(err), fmt.Errorf("calling hook %q by %s: %w", call.Hook, config.Host, err)
 	}
 	result := &client.Result{}
-	return result, true, json.Unmarshal(data, result)
+	if err := json.Unmarshal(data, result); err != nil {
+		return nil, true, fmt.Errorf("calling hook %q by %s: the response isn't the result of a hook: %w", call.Hook, config.Host, err)
+	}
+	return result, true, nil
 }
 
 // NewClient returns a client that calls handlers of extensions from this process. The client calls the handlers in the

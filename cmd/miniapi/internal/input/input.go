@@ -52,7 +52,7 @@ func Objects(flag, name string, content []byte) ([]*unstructured.Unstructured, e
 			continue
 		}
 		if object.GetKind() == "" || object.GetAPIVersion() == "" {
-			return nil, fmt.Errorf("%s %s: the object must have apiVersion and kind", flag, name)
+			return nil, fmt.Errorf("%s %s: object %q must have apiVersion and kind, got apiVersion %q and kind %q", flag, name, object.GetName(), object.GetAPIVersion(), object.GetKind())
 		}
 		if !object.IsList() {
 			objects = append(objects, object)

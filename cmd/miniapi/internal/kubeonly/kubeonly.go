@@ -24,6 +24,6 @@ func (g *Given) add(setting string) {
 // Warn prints a warning that names all settings without an effect. If there are none, it prints nothing.
 func (g *Given) Warn(to io.Writer) {
 	if len(g.settings) > 0 {
-		fmt.Fprintf(to, "Warning: these settings of kube-apiserver have no effect here: %s\n", strings.Join(g.settings, ", "))
+		fmt.Fprintf(to, "Warning: these settings of kube-apiserver have no effect in miniapi: %s\n", strings.Join(g.settings, ", "))
 	}
 }

@@ -38,7 +38,7 @@ func TestFlagsOfKubeAPIServerAlone(t *testing.T) {
 		{
 			"several",
 			[]string{"--egress-selector-config-file=x", "--enable-priority-and-fairness", "--egress-selector-config-file=y", "--feature-gates=SidecarContainers=true,kube:NodeSwap=false", "--runtime-config=internal.apiserver.k8s.io/v1alpha1=true,resource.k8s.io/v1alpha3/resourcepoolstatusrequests=true,resource.k8s.io/v1alpha3=true"},
-			"Warning: these settings of kube-apiserver have no effect here: --egress-selector-config-file, --enable-priority-and-fairness, --feature-gates SidecarContainers, --feature-gates NodeSwap, " +
+			"Warning: these settings of kube-apiserver have no effect in miniapi: --egress-selector-config-file, --enable-priority-and-fairness, --feature-gates SidecarContainers, --feature-gates NodeSwap, " +
 				"--runtime-config internal.apiserver.k8s.io/v1alpha1, --runtime-config resource.k8s.io/v1alpha3/resourcepoolstatusrequests\n",
 			"each is named once, on one line",
 		},

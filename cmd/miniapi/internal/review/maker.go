@@ -98,7 +98,11 @@ func (m *maker) locate() error {
 		if m.at.Connects() {
 			return unfit("--name: must name the object of the connection, or --old must have that object")
 		}
-		return unfit("the %s must have metadata.name", named.GetKind())
+		flag := "-f"
+		if m.Old != nil {
+			flag = "--old"
+		}
+		return unfit("%s: the %s must have metadata.name", flag, named.GetKind())
 	}
 	return nil
 }
@@ -177,7 +181,7 @@ func (m *maker) store(ctx context.Context, given *unstructured.Unstructured) (st
 // object. Otherwise, it returns "".
 func (m *maker) missing(err error) string {
 	if m.main == nil && apierrors.IsNotFound(err) {
-		return ": --old has the object that is there before the request"
+		return ": give --old, the object before the request"
 	}
 	return ""
 }

@@ -189,7 +189,7 @@ func (r *Request) decide(t target) error {
 	}
 	switch {
 	case !has(r.Operation):
-		return unfit("--operation %s: requests for %s must have %s", r.Operation, t.at, cmp.Or(orList(possible), "none"))
+		return unfit("--operation %s: must be an operation of %s: %s", r.Operation, t.at, cmp.Or(orList(possible), "none"))
 	case r.Collection && !slices.Contains(t.at.Verbs, "deletecollection"):
 		return unfit("--collection: leave the flag out, because %s can't be deleted as a collection", t.at)
 	case r.Operation == admissionv1.Create && t.at.Subresource == "" && r.Old != nil:
@@ -199,7 +199,7 @@ func (r *Request) decide(t target) error {
 	case r.Patch != nil && r.Old != nil && r.Operation != admissionv1.Update:
 		return unfit("--operation %s: must be UPDATE, because --old is patched", r.Operation)
 	case r.Operation == admissionv1.Create && r.Patch == nil && r.Objects[0].GetKind() != t.at.Kind.Kind:
-		return unfit("-f: %s takes the kind %s, got %s: --old has the object whose subresource it is", t.at, t.at.Kind.Kind, r.Objects[0].GetKind())
+		return unfit("-f: %s takes the kind %s, got %[3]s: give the %[2]s by -f, and the %[3]s by --old", t.at, t.at.Kind.Kind, r.Objects[0].GetKind())
 	case r.Name != "" && r.Operation != admissionv1.Connect:
 		return unfit("--name %q: is for a connection, and the operation is %s", r.Name, r.Operation)
 	}

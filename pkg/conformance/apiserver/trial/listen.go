@@ -13,7 +13,7 @@ import (
 // Listen makes the webhooks of cases reachable for the server: at a URL, or through a Service in the cluster.
 func (s *Server) Listen(ctx context.Context) error {
 	if s.options.WebhookImage != "" && s.options.WebhookAddress != "" {
-		return fmt.Errorf("webhook image %q and webhook address %q: give one of them: with an image, the server calls the webhooks at a Service in the cluster", s.options.WebhookImage, s.options.WebhookAddress)
+		return fmt.Errorf("--webhook-image %q and --webhook-address %q: give one of them, because with --webhook-image the server calls the webhooks at a Service in the cluster", s.options.WebhookImage, s.options.WebhookAddress)
 	}
 	var err error
 	if s.hooks, err = listener.Start(listener.Options{Address: s.options.WebhookAddress, Wrap: s.options.WrapWebhooks}); err != nil {

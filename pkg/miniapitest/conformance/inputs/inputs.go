@@ -69,7 +69,7 @@ type resource struct {
 // New returns a Source. It requests the list of resources from the server.
 func New(ctx context.Context, o Options) (*Source, error) {
 	if o.Config == nil {
-		return nil, errors.New("Options.Config must be set, to the client configuration of a server")
+		return nil, errors.New("a source of inputs: Options.Config must be set, to the client configuration of a server")
 	}
 	if o.Fuzzed == 0 {
 		o.Fuzzed = DefaultFuzzed

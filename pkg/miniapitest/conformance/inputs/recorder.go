@@ -76,7 +76,7 @@ func record(hooks []webhook.Hook) (*recorder, error) {
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("listening for the suite's own webhook, which records requests: %w", err)
 	}
 	r := &recorder{
 		hooks: hooks, ca: ca, base: "https://" + listener.Addr().String(), served: make(chan error, 1), ready: map[string]bool{}, counts: map[string]int{},
@@ -125,7 +125,7 @@ func (r *recorder) serve(w http.ResponseWriter, req *http.Request) {
 		err = json.Unmarshal(body, &review)
 	}
 	if err != nil || review.Request == nil {
-		http.Error(w, "want an AdmissionReview", http.StatusBadRequest)
+		http.Error(w, "the body must be an AdmissionReview with a request", http.StatusBadRequest)
 		return
 	}
 	name := strings.TrimPrefix(req.URL.Path, "/")

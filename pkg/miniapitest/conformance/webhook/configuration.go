@@ -53,7 +53,7 @@ func NewConfiguration(object *unstructured.Unstructured) (*Configuration, error)
 		err = json.Unmarshal(body, &c.Hooks)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", gvk.Kind, c.Name, err)
+		return nil, fmt.Errorf("%s %s: webhooks: %w", gvk.Kind, c.Name, err)
 	}
 	return c, nil
 }
@@ -91,7 +91,7 @@ func Path(client admissionregistrationv1.WebhookClientConfig) (string, error) {
 	case client.URL != nil:
 		u, err := url.Parse(*client.URL)
 		if err != nil {
-			return "", err
+			return "", fmt.Errorf("clientConfig.url: %w", err)
 		}
 		return u.Path, nil
 	case client.Service == nil:

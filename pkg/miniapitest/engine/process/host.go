@@ -87,7 +87,7 @@ const greeting = 30 * time.Second
 // greet reads the first reply, which has the version of the protocol.
 func (h *host) greet(ctx context.Context, program string) error {
 	var first wire.Reply
-	ctx, cancel := context.WithTimeout(ctx, greeting)
+	ctx, cancel := context.WithTimeoutCause(ctx, greeting, fmt.Errorf("no reply within %s", greeting))
 	defer cancel()
 	// The end of ctx interrupts the read. If the pipe doesn't support deadlines, the read continues until the program
 	// replies or ends.
@@ -99,6 +99,10 @@ func (h *host) greet(ctx context.Context, program string) error {
 	case err == nil && first.Hello != nil:
 		return fmt.Errorf("%s is miniapi %s with version %d of the protocol for tests, and this fixture needs version %d: use a program of the fixture's own version, or leave $MINIAPI unset",
 			program, first.Hello.Version, first.Hello.Protocol, wire.Protocol)
+	case err == nil:
+		err = errors.New("the first line of the output lacks the version of the protocol for tests")
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
 	}
 	_ = h.in.Close()
 	h.readErrors(time.Now().Add(time.Second))

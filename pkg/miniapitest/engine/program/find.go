@@ -40,7 +40,7 @@ func Find(ctx context.Context) (string, error) {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("the folder of the miniapi program: %w; set $%s to the path of a miniapi program", err, Variable)
+		return "", fmt.Errorf("finding the user's cache folder, for the miniapi program: %w; set $%s to the path of a miniapi program", err, Variable)
 	}
 	cache = filepath.Join(cache, "miniapi", "fixture")
 	if source.checkout != "" {

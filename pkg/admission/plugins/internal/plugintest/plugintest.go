@@ -123,7 +123,7 @@ func Want(t *testing.T, err error, want string) {
 	t.Helper()
 	switch {
 	case want == "" && err != nil:
-		t.Errorf("refused: %v", err)
+		t.Errorf("refused, want the request admitted: %v", err)
 	case want != "" && err == nil:
 		t.Errorf("admitted, want a refusal with %q", want)
 	case want != "" && !strings.Contains(err.Error(), want):
