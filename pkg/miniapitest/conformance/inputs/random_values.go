@@ -1,103 +1,12 @@
 package inputs
 
 import (
-	_ "embed"
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"sort"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 )
-
-//go:embed samples.yaml
-var samplesYAML []byte
-
-// samples maps a group version, such as apps/v1, and a kind to a sample object.
-type samples map[string]map[string]map[string]any
-
-func readSamples() (samples, error) {
-	var s samples
-	if err := yaml.Unmarshal(samplesYAML, &s); err != nil {
-		return nil, fmt.Errorf("the embedded file samples.yaml: %w", err)
-	}
-	return s, nil
-}
-
-// of returns a copy of the sample of a resource, or nil.
-func (s samples) of(r *resource) *unstructured.Unstructured {
-	version := r.GroupVersion().String()
-	if r.Group == "" {
-		version = "core/" + r.Version
-	}
-	sample, has := s[version][r.kind]
-	if !has {
-		return nil
-	}
-	u, err := asUnstructured(sample)
-	if err != nil {
-		return nil
-	}
-	return u
-}
-
-// asUnstructured returns a copy of an object. Its numbers have the Go types that package unstructured requires.
-func asUnstructured(object map[string]any) (*unstructured.Unstructured, error) {
-	body, err := json.Marshal(object)
-	if err != nil {
-		return nil, err
-	}
-	u := &unstructured.Unstructured{Object: map[string]any{}}
-	if err := json.Unmarshal(body, &u.Object); err != nil {
-		return nil, err
-	}
-	return u, nil
-}
-
-// schema returns the OpenAPI schema of a resource's objects, or nil if the server publishes none.
-func (s *Source) schema(r *resource) (map[string]any, error) {
-	version := r.GroupVersion().String()
-	if _, read := s.schemas[version]; !read {
-		path := "apis/" + version
-		if r.Group == "" {
-			path = "api/" + version
-		}
-		paths, err := s.client.Discovery().OpenAPIV3().Paths()
-		if err != nil {
-			return nil, fmt.Errorf("listing the OpenAPI documents of the server: %w", err)
-		}
-		s.schemas[version] = nil
-		if of, has := paths[path]; has {
-			body, err := of.Schema("application/json")
-			if err != nil {
-				return nil, fmt.Errorf("reading the OpenAPI schemas of %s: %w", version, err)
-			}
-			var document struct {
-				Components struct {
-					Schemas map[string]any `json:"schemas"`
-				} `json:"components"`
-			}
-			if err := json.Unmarshal(body, &document); err != nil {
-				return nil, fmt.Errorf("reading the OpenAPI schemas of %s: %w", version, err)
-			}
-			s.schemas[version] = document.Components.Schemas
-		}
-	}
-	for _, value := range s.schemas[version] {
-		schema, _ := value.(map[string]any)
-		kinds, _ := schema["x-kubernetes-group-version-kind"].([]any)
-		for _, k := range kinds {
-			kind, _ := k.(map[string]any)
-			if kind["group"] == r.Group && kind["version"] == r.Version && kind["kind"] == r.kind {
-				return schema, nil
-			}
-		}
-	}
-	return nil, nil
-}
 
 // generator makes random values that follow a schema.
 type generator struct {
