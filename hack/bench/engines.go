@@ -109,9 +109,11 @@ func (e engine) firstStarts(ctx context.Context) ([]float64, error) {
 	}
 	var starts []float64
 	for range firstRounds {
-		out, err := exec.CommandContext(ctx, self, "-first", e.name).Output()
+		first := exec.CommandContext(ctx, self, "-first", e.name)
+		first.Stderr = os.Stderr
+		out, err := first.Output()
 		if err != nil {
-			return nil, fmt.Errorf("process for the first server, %s -first %s: %w", self, e.name, err)
+			return nil, fmt.Errorf("the first server of %s, started by %s: %w", e.name, first, err)
 		}
 		took, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
 		if err != nil {

@@ -39,8 +39,8 @@ func buildAdmission(_ context.Context, c *Config) error {
 		return fmt.Errorf("making the admission chain: %w", err)
 	}
 	c.generic.AdmissionControl = chain
-	// The server finds conversion webhooks, and authenticates itself to them, in the same way as for admission
-	// webhooks.
+	// Other parts of the server find and authenticate webhooks in the same way as admission does: conversion webhooks,
+	// for example, and runtime hooks.
 	addresses := c.options.Admission.Services
 	c.security.services = services.NewResolver(addresses, c.clients.typed, c.clients.informers)
 	c.security.webhookAuth = services.NewAuthentication(addresses, c.CA(), loopback, c.connections.Dial, tracer)

@@ -23,7 +23,7 @@ func (e *Explainer) namespaceSelector(m Matching) *trace.Verdict {
 	if matches {
 		return nil
 	}
-	// The error is impossible: the selector has just been compared with these labels.
+	// An error is unlikely: the selector has just been compared with these labels.
 	have, _ := e.Namespaces.GetNamespaceLabels(m.Attributes)
 	key, requirement := unmet(m.namespaces, have)
 	return &trace.Verdict{

@@ -43,8 +43,8 @@ type plugin struct {
 	informers informers.SharedInformerFactory
 	excluded  sets.Set[schema.GroupResource]
 	excludes  bool
-	// source provides the webhooks. It is nil if the plugin has a configuration, because k8s.io/apiserver's plugin then
-	// uses its own source.
+	// source provides the webhooks. It is nil if the plugin has a WebhookAdmissionConfiguration: k8s.io/apiserver's
+	// plugin then makes the source by newSource, and adds the webhooks of static manifests.
 	source generic.Source
 	// explainer says why a webhook matches a request or doesn't, for recorded requests.
 	explainer *explainer

@@ -18,7 +18,7 @@ func APIServer(t *testing.T, target trial.Options, options conformance.Options) 
 	results, err := apiserver.Run(t.Context(), target, options)
 	Results(t, results)
 	if err != nil {
-		t.Error(fmt.Errorf("the suite of API servers: %w", err))
+		t.Error(fmt.Errorf("running the conformance suite for API servers: %w", err))
 	}
 }
 

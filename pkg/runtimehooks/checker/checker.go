@@ -68,23 +68,27 @@ type Result struct {
 	Err error
 }
 
-// Run runs all checks. If ctx ends, the remaining calls of the extension fail.
+// Run runs all checks, of which the first calls Discovery. If Discovery fails, the errors of the other checks wrap
+// ErrNotDiscovered. If ctx ends, the remaining calls to the extension fail.
 func Run(ctx context.Context, target Target) []Result {
 	var results []Result
 	s, err := newSession(target)
 	defer s.close()
-	for _, check := range Checks() {
+	for i, check := range Checks() {
 		result := Result{Check: check.ID, Reason: check.Reason, Err: err}
 		if err == nil {
 			result.Err = check.run(ctx, s)
+		}
+		if i == 0 && err == nil && result.Err != nil {
+			err = fmt.Errorf("%w: %w", ErrNotDiscovered, result.Err)
 		}
 		results = append(results, result)
 	}
 	return results
 }
 
-// ErrNotDiscovered is the error of Check.Run for a check that can't run, because the call of Discovery fails or its
-// answer is invalid.
+// ErrNotDiscovered is the error of a check that can't run, because the call of Discovery fails or its answer is
+// invalid.
 var ErrNotDiscovered = errors.New("the extension can't be discovered")
 
 // Run runs this check alone. It calls Discovery first. If Discovery fails, the error of any check except "discovery"

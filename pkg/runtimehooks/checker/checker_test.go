@@ -3,6 +3,7 @@ package checker_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -196,8 +197,13 @@ func TestUnreachable(t *testing.T) {
 	server := httptest.NewTLSServer(nil)
 	server.Close()
 	results := checker.Run(t.Context(), checker.Target{Catalog: newCatalog(t), ClientConfig: runtimev1.ClientConfig{URL: server.URL}})
-	if len(results) != len(checker.Checks()) || results[0].Err == nil {
-		t.Errorf("results are %+v", results)
+	if len(results) != len(checker.Checks()) {
+		t.Errorf("want a result of each check, got %d", len(results))
+	}
+	for i, result := range results {
+		if want := i > 0; result.Err == nil || errors.Is(result.Err, checker.ErrNotDiscovered) != want {
+			t.Errorf("check %q of an extension that can't be reached: want an error that wraps ErrNotDiscovered: %t, got %v", result.Check, want, result.Err)
+		}
 	}
 	for _, result := range checker.Run(t.Context(), checker.Target{Catalog: newCatalog(t)}) {
 		if result.Err == nil {

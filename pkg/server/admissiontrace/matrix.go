@@ -29,8 +29,8 @@ type Matrix struct {
 // MatrixColumn is a column of the Matrix: a webhook or a policy.
 type MatrixColumn struct {
 	trace.Reference
-	// Conditional lists further fields of the webhook, or of the policy and its bindings, that decide about a request:
-	// selectors and match conditions.
+	// Conditional has the selectors and match conditions of the webhook, or of the policy and its bindings, with their
+	// content, as in "objectSelector: app=web". An empty selector is left out.
 	Conditional []string `json:"conditional,omitempty"`
 	// Unbound is true for a policy without a binding. Such a policy is never evaluated.
 	Unbound bool `json:"unbound,omitempty"`

@@ -78,7 +78,7 @@ func (c Config) Identity() func(context.Context) (cert, key []byte, err error) {
 		}
 		// trust runs at each call, because a restore may have removed the published authority since the last call.
 		if err := c.trust(ctx, proxy); err != nil {
-			return nil, nil, fmt.Errorf("publishing the authority of the front proxy's certificate: %w", err)
+			return nil, nil, fmt.Errorf("publishing the authority of the front proxy's certificate in ConfigMap kube-system/extension-apiserver-authentication: %w", err)
 		}
 		return proxy.Cert, proxy.Key, nil
 	}

@@ -15,7 +15,8 @@ import (
 const HelpAll = "help-all"
 
 const (
-	// maxSimilar is the greatest number of suggestions in an error.
+	// maxSimilar is the greatest number of similar flags that an error suggests. If more flags are similar, the error
+	// suggests none.
 	maxSimilar = 4
 	// maxDistance is the largest number of letters in which a similar name may differ from the misspelled name.
 	maxDistance = 2
