@@ -15,8 +15,9 @@ type answer struct {
 	to   AnswerFunc
 }
 
-// AnswerFunc returns the answer to a question, such as a SubjectAccessReview. It is called after admission.
-type AnswerFunc func(ctx context.Context, question runtime.Object) (runtime.Object, error)
+// AnswerFunc returns the answer to a question, such as a SubjectAccessReview. It is called after mutating admission. After
+// its own checks of the question, it calls admit, which runs validating admission.
+type AnswerFunc func(ctx context.Context, question runtime.Object, admit func() error) (runtime.Object, error)
 
 var (
 	_ rest.Creater              = &answer{}
@@ -31,12 +32,12 @@ func (a *answer) GetSingularName() string { return a.kind.SingularName() }
 // Destroy does nothing: nothing is stored.
 func (a *answer) Destroy() {}
 
-// Create returns the object with the answer. Admission runs first, on the object with the question.
+// Create returns the object with the answer.
 func (a *answer) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
-	if validate != nil {
-		if err := validate(ctx, obj.DeepCopyObject()); err != nil {
-			return nil, err
+	return a.to(ctx, obj, func() error {
+		if validate == nil {
+			return nil
 		}
-	}
-	return a.to(ctx, obj)
+		return validate(ctx, obj.DeepCopyObject())
+	})
 }

@@ -44,8 +44,8 @@ func ShapeOf[T runtime.Object, P any](rules ShapeRules[P], path string, in func(
 	}
 }
 
-// validateShape returns the errors of the rules of the kind's Shape.
-func (s Strategy) validateShape(obj runtime.Object) field.ErrorList {
+// ValidateShape returns the errors of the rules of the kind's Shape.
+func (s Strategy) ValidateShape(obj runtime.Object) field.ErrorList {
 	shape := s.Kind.Shape
 	if shape == nil {
 		return nil

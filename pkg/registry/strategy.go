@@ -90,7 +90,7 @@ func (s Strategy) SpecChanged(obj, old runtime.Object) bool {
 // Validate implements rest.RESTCreateStrategy.
 func (s Strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
 	return s.judge(
-		func() field.ErrorList { return append(s.Kind.hooks().validate(ctx, obj), s.validateShape(obj)...) },
+		func() field.ErrorList { return append(s.Kind.hooks().validate(ctx, obj), s.ValidateShape(obj)...) },
 		func() field.ErrorList { return s.Kind.hooks().authorize(ctx, s.deps, obj, nil) })
 }
 
@@ -98,7 +98,7 @@ func (s Strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorL
 func (s Strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	return s.judge(
 		func() field.ErrorList {
-			return append(s.Kind.hooks().validateUpdate(ctx, obj, old), s.validateShape(obj)...)
+			return append(s.Kind.hooks().validateUpdate(ctx, obj, old), s.ValidateShape(obj)...)
 		},
 		func() field.ErrorList { return s.Kind.hooks().authorize(ctx, s.deps, obj, old) })
 }

@@ -55,10 +55,10 @@ func validateMutatingAdmissionPolicyUpdate(o, old *admissionregistrationv1.Mutat
 	stored.expressions = sets.New[string]()
 	for _, m := range old.Spec.Mutations {
 		if m.ApplyConfiguration != nil {
-			stored.expressions.Insert(m.ApplyConfiguration.Expression)
+			stored.expressions.Insert(strings.TrimSpace(m.ApplyConfiguration.Expression))
 		}
 		if m.JSONPatch != nil {
-			stored.expressions.Insert(m.JSONPatch.Expression)
+			stored.expressions.Insert(strings.TrimSpace(m.JSONPatch.Expression))
 		}
 	}
 	return mutatingPolicy(o, stored)
@@ -68,8 +68,10 @@ func mutatingPolicy(o *admissionregistrationv1.MutatingAdmissionPolicy, stored s
 	f := validation.Findings{Errs: apivalidation.ValidateObjectMeta(&o.ObjectMeta, false, apivalidation.NameIsDNSSubdomain, validation.MetadataPath)}
 	spec := field.NewPath("spec")
 	s := &o.Spec
-	f.Merge(policyMatching(s.FailurePolicy, s.ParamKind, s.MatchConstraints, s.MatchConditions, stored, spec))
-	f.Merge(mutatedOperations(s.MatchConstraints, spec.Child("matchConstraints")))
+	f.Merge(
+		policyMatching(s.FailurePolicy, s.ParamKind, s.MatchConstraints, spec),
+		mutatedOperations(s.MatchConstraints, spec.Child("matchConstraints")),
+		policyConditions(s.MatchConditions, s.ParamKind != nil, stored, spec))
 
 	compiler, err := policyCompiler(true)
 	if err != nil {
@@ -91,35 +93,45 @@ func mutatingPolicy(o *admissionregistrationv1.MutatingAdmissionPolicy, stored s
 // expression in the field.
 func policyMutation(compiler plugincel.Compiler, m *admissionregistrationv1.Mutation,
 	uses plugincel.OptionalVariableDeclarations, stored storedPolicy, path *field.Path) field.ErrorList {
-	var f validation.Findings
-	f.Merge(validation.RequiredOneOf(path.Child("patchType"), m.PatchType,
-		admissionregistrationv1.PatchTypeApplyConfiguration, admissionregistrationv1.PatchTypeJSONPatch))
-
-	member := func(patchType admissionregistrationv1.PatchType, name string, set bool, text string, accessor plugincel.ExpressionAccessor) {
-		path := path.Child(name)
-		switch {
-		case m.PatchType == patchType && !set:
-			f.Add(field.Required(path, "must be specified when patchType is "+string(patchType)))
-		case m.PatchType == patchType && strings.TrimSpace(text) == "":
-			f.Add(field.Required(path.Child("expression"), "expression is not specified"))
-		case m.PatchType == patchType:
-			e := validation.Expression{ExpressionAccessor: accessor, Uses: uses, Stored: stored.expressions, Written: text}
-			f.Merge(e.Check(compiler, path.Child("expression")))
-		case set && m.PatchType != "":
-			f.Add(field.Invalid(path, "{ "+name+" }", "must not be specified when patchType is "+string(m.PatchType)))
-		}
-	}
 	var apply, json string
 	if m.ApplyConfiguration != nil {
-		apply = m.ApplyConfiguration.Expression
+		apply = strings.TrimSpace(m.ApplyConfiguration.Expression)
 	}
 	if m.JSONPatch != nil {
-		json = m.JSONPatch.Expression
+		json = strings.TrimSpace(m.JSONPatch.Expression)
 	}
-	member(admissionregistrationv1.PatchTypeApplyConfiguration, "applyConfiguration", m.ApplyConfiguration != nil, apply,
-		&patch.ApplyConfigurationCondition{Expression: apply})
-	member(admissionregistrationv1.PatchTypeJSONPatch, "jsonPatch", m.JSONPatch != nil, json, &patch.JSONPatchCondition{Expression: json})
+	configuration := mutationMember{"applyConfiguration", m.ApplyConfiguration != nil, apply, &patch.ApplyConfigurationCondition{Expression: apply}}
+	jsonPatch := mutationMember{"jsonPatch", m.JSONPatch != nil, json, &patch.JSONPatchCondition{Expression: json}}
+	var member, other mutationMember
+	switch m.PatchType {
+	case admissionregistrationv1.PatchTypeApplyConfiguration:
+		member, other = configuration, jsonPatch
+	case admissionregistrationv1.PatchTypeJSONPatch:
+		member, other = jsonPatch, configuration
+	default:
+		return validation.RequiredOneOf(path.Child("patchType"), m.PatchType,
+			admissionregistrationv1.PatchTypeApplyConfiguration, admissionregistrationv1.PatchTypeJSONPatch)
+	}
+	var f validation.Findings
+	switch at := path.Child(member.name); {
+	case !member.set:
+		f.Add(field.Required(at, "must be specified when patchType is "+string(m.PatchType)))
+	case member.text == "":
+		f.Add(field.Required(at.Child("expression"), ""))
+	default:
+		e := validation.Expression{ExpressionAccessor: member.accessor, Uses: uses, Stored: stored.expressions, Written: member.text}
+		f.Merge(e.Check(compiler, at.Child("expression")))
+	}
+	f.AddIf(other.set, field.Invalid(path.Child(other.name), "{"+other.name+"}", "must not be specified when patchType is "+string(m.PatchType)))
 	return f.Errs
+}
+
+// mutationMember is a field of a mutation that has an expression. text is the expression without space around it.
+type mutationMember struct {
+	name     string
+	set      bool
+	text     string
+	accessor plugincel.ExpressionAccessor
 }
 
 var mutatingAdmissionPolicyColumns = printers.Of(

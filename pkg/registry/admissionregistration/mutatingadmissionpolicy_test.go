@@ -40,8 +40,20 @@ func TestMutatingAdmissionPolicy(t *testing.T) {
 
 	deletes := policy(admissionregistrationv1.Mutation{PatchType: admissionregistrationv1.PatchTypeApplyConfiguration, ApplyConfiguration: apply("Object{}")})
 	deletes.Spec.MatchConstraints.ResourceRules[0].Operations = []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Delete}
+	deletes.Spec.MatchConditions = []admissionregistrationv1.MatchCondition{{Expression: "true"}}
 	registrytest.WantErrors(t, "a deletion has no object to change", ValidateMutatingAdmissionPolicy(deletes),
-		`spec.matchConstraints.resourceRules.operations: Unsupported value: "DELETE": supported values: "*", "CONNECT", "CREATE", "UPDATE"`)
+		`spec.matchConstraints.resourceRules.operations: Unsupported value: "DELETE": supported values: "*", "CONNECT", "CREATE", "UPDATE"`,
+		"spec.matchConditions[0].name: Required value")
+
+	registrytest.WantErrors(t, "a mutation has the member that its type names, and no other", ValidateMutatingAdmissionPolicy(policy(
+		admissionregistrationv1.Mutation{PatchType: admissionregistrationv1.PatchTypeJSONPatch, JSONPatch: patch(" "), ApplyConfiguration: apply("Object{}")},
+		admissionregistrationv1.Mutation{PatchType: admissionregistrationv1.PatchTypeApplyConfiguration, ApplyConfiguration: apply(" 1 ")},
+		admissionregistrationv1.Mutation{PatchType: "Diff", JSONPatch: patch("[]")},
+	)),
+		"spec.mutations[0].jsonPatch.expression: Required value",
+		`spec.mutations[0].applyConfiguration: Invalid value: "{applyConfiguration}": must not be specified when patchType is JSONPatch`,
+		`spec.mutations[1].applyConfiguration.expression: Invalid value: "1": must evaluate to Object but got int`,
+		`spec.mutations[2].patchType: Unsupported value: "Diff": supported values: "ApplyConfiguration", "JSONPatch"`)
 
 	errs := ValidateMutatingAdmissionPolicy(policy(
 		admissionregistrationv1.Mutation{PatchType: admissionregistrationv1.PatchTypeApplyConfiguration, JSONPatch: patch("[]")},

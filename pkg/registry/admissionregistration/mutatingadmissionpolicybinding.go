@@ -43,7 +43,7 @@ func defaultMutatingAdmissionPolicyBindingV1alpha1(b *admissionregistrationv1.Mu
 
 // ValidateMutatingAdmissionPolicyBinding checks a new binding of a MutatingAdmissionPolicy.
 func ValidateMutatingAdmissionPolicyBinding(o *admissionregistrationv1.MutatingAdmissionPolicyBinding) field.ErrorList {
-	f := policyBinding(&o.ObjectMeta, o.Spec.PolicyName, o.Spec.ParamRef, o.Spec.MatchResources, "matchResources")
+	f := policyBinding(&o.ObjectMeta, o.Spec.PolicyName, o.Spec.ParamRef, o.Spec.MatchResources)
 	f.Merge(mutatedOperations(o.Spec.MatchResources, field.NewPath("spec", "matchResources")))
 	return f.Errs
 }

@@ -62,7 +62,7 @@ func mayReadParams(ctx context.Context, deps registry.Dependencies, kind *admiss
 	if kind == nil || deps.Authorizer == nil {
 		return nil
 	}
-	resource := paramResource(deps, kind)
+	resource, _ := paramResource(deps, kind)
 	return authorizeRead(ctx, deps, authorizer.AttributesRecord{
 		Verb: "get", Name: "*", Namespace: "*", APIGroup: resource.Group, APIVersion: resource.Version, Resource: resource.Resource,
 	}, func(who user.Info) error {
@@ -79,17 +79,17 @@ func mayReadParam(ctx context.Context, deps registry.Dependencies, policies, pol
 	if ref == nil || deps.Authorizer == nil {
 		return nil
 	}
-	resource := schema.GroupVersionResource{Group: "*", Version: "*", Resource: "*"}
+	var kind *admissionregistrationv1.ParamKind
 	found, missing := deps.Get(ctx, admissionregistrationv1.Resource(policies), policy)
 	switch p := found.(type) {
 	case *admissionregistrationv1.ValidatingAdmissionPolicy:
-		if p.Spec.ParamKind != nil {
-			resource = paramResource(deps, p.Spec.ParamKind)
-		}
+		kind = p.Spec.ParamKind
 	case *admissionregistrationv1.MutatingAdmissionPolicy:
-		if p.Spec.ParamKind != nil {
-			resource = paramResource(deps, p.Spec.ParamKind)
-		}
+		kind = p.Spec.ParamKind
+	}
+	resource, unable := bindingResource(deps, kind)
+	if missing != nil {
+		unable = "get policy " + policy
 	}
 	verb := "get"
 	if ref.Name == "" {
@@ -98,12 +98,25 @@ func mayReadParam(ctx context.Context, deps registry.Dependencies, policies, pol
 	return authorizeRead(ctx, deps, authorizer.AttributesRecord{
 		Verb: verb, Name: ref.Name, Namespace: ref.Namespace, APIGroup: resource.Group, APIVersion: resource.Version, Resource: resource.Resource,
 	}, func(who user.Info) error {
-		if missing != nil {
-			return fmt.Errorf(`unable to get policy %s to determine minimum required permissions and user %v does not have "%v" permission for all groups, versions and resources`,
-				policy, who, verb)
+		if unable != "" {
+			return fmt.Errorf(`unable to %s to determine minimum required permissions and user %v does not have "%v" permission for all groups, versions and resources`,
+				unable, who, verb)
 		}
 		return fmt.Errorf(`user %v does not have "%v" permission on the object referenced by paramRef`, who, verb)
 	})
+}
+
+// bindingResource returns the resource of a binding's parameters. kind is the paramKind of the policy, or nil. If the
+// server doesn't know the resource, unable says what the server can't do.
+func bindingResource(deps registry.Dependencies, kind *admissionregistrationv1.ParamKind) (resource schema.GroupVersionResource, unable string) {
+	if kind == nil {
+		return schema.GroupVersionResource{Group: "*", Version: "*", Resource: "*"}, ""
+	}
+	resource, problem := paramResource(deps, kind)
+	if problem != "" {
+		unable = fmt.Sprintf("%s paramKind &{%s %s}", problem, kind.APIVersion, kind.Kind)
+	}
+	return resource, unable
 }
 
 // authorizeRead returns an error unless the request's user has the permission in attributes. Members of
@@ -129,14 +142,14 @@ func authorizeRead(ctx context.Context, deps registry.Dependencies, attributes a
 
 // paramResource returns the resource of a paramKind. If no resource of the server has the kind yet, the result has the
 // resource "*", which stands for every resource of the group version. If the apiVersion of the paramKind is invalid,
-// the result stands for all resources.
-func paramResource(deps registry.Dependencies, kind *admissionregistrationv1.ParamKind) schema.GroupVersionResource {
+// the result stands for all resources. In both cases, problem is the verb for what the server can't do with the paramKind.
+func paramResource(deps registry.Dependencies, kind *admissionregistrationv1.ParamKind) (resource schema.GroupVersionResource, problem string) {
 	gv, err := schema.ParseGroupVersion(kind.APIVersion)
 	if err != nil {
-		return schema.GroupVersionResource{Group: "*", Version: "*", Resource: "*"}
+		return schema.GroupVersionResource{Group: "*", Version: "*", Resource: "*"}, "parse"
 	}
 	if resource, known := deps.ResourceOf(gv.WithKind(kind.Kind)); known {
-		return resource
+		return resource, ""
 	}
-	return gv.WithResource("*")
+	return gv.WithResource("*"), "resolve"
 }

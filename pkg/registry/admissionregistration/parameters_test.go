@@ -2,6 +2,7 @@ package admissionregistration
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
@@ -76,5 +78,49 @@ func TestPolicyParameters(t *testing.T) {
 				t.Errorf("%v, want %q: %s", errs, test.want, test.reason)
 			}
 		})
+	}
+}
+
+func TestBindingParameters(t *testing.T) {
+	t.Parallel()
+	deps := registry.Dependencies{
+		StoreOf:    func(schema.GroupResource) (*registry.Storage, error) { return nil, errors.New("no policies") },
+		Authorizer: authorizerfactory.NewAlwaysDenyAuthorizer(),
+	}
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+		PolicyName: "p", ParamRef: &admissionregistrationv1.ParamRef{Name: "s"}}}
+	check := readsParam("validatingadmissionpolicies", func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) (string, *admissionregistrationv1.ParamRef) {
+		return b.Spec.PolicyName, b.Spec.ParamRef
+	})
+	ctx := genericapirequest.WithUser(t.Context(), &user.DefaultInfo{Name: "jane"})
+	registrytest.WantErrors(t, "an update that keeps the parameters reveals nothing new", check(ctx, deps, binding, binding.DeepCopy()))
+	registrytest.WantErrors(t, "the parameters of a missing policy can be of any kind", check(ctx, deps, binding, nil),
+		`spec.paramRef: Forbidden: unable to get policy p to determine minimum required permissions and user &{jane  [] map[]} does not have "get" permission for all groups, versions and resources`)
+}
+
+func TestBindingResource(t *testing.T) {
+	t.Parallel()
+	deps := registry.Dependencies{ResourceOf: func(gvk schema.GroupVersionKind) (schema.GroupVersionResource, bool) {
+		return gvk.GroupVersion().WithResource("secrets"), gvk.Kind != "Unknown"
+	}}
+	for _, test := range []struct {
+		reason, unable string
+		kind           *admissionregistrationv1.ParamKind
+		want           schema.GroupVersionResource
+	}{
+		{"a policy without parameters can get some later", "", nil, schema.GroupVersionResource{Group: "*", Version: "*", Resource: "*"}},
+		{"the kind has a resource", "", &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "Secret"}, schema.GroupVersionResource{Version: "v1", Resource: "secrets"}},
+		{
+			"the kind has no resource yet", "resolve paramKind &{g/v1 Unknown}", &admissionregistrationv1.ParamKind{APIVersion: "g/v1", Kind: "Unknown"},
+			schema.GroupVersionResource{Group: "g", Version: "v1", Resource: "*"},
+		},
+		{
+			"the version is malformed", "parse paramKind &{a/b/c Secret}", &admissionregistrationv1.ParamKind{APIVersion: "a/b/c", Kind: "Secret"},
+			schema.GroupVersionResource{Group: "*", Version: "*", Resource: "*"},
+		},
+	} {
+		if got, unable := bindingResource(deps, test.kind); got != test.want || unable != test.unable {
+			t.Errorf("%s: got %v and %q, want %v and %q", test.reason, got, unable, test.want, test.unable)
+		}
 	}
 }

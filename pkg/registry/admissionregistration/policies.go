@@ -52,9 +52,9 @@ func policyCompiler(variables bool) (plugincel.Compiler, error) {
 	return plugincel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 }
 
-// policyMatching checks the fields by which validating and mutating policies select requests.
-func policyMatching(failure *admissionregistrationv1.FailurePolicyType, params *admissionregistrationv1.ParamKind, match *admissionregistrationv1.MatchResources,
-	conditions []admissionregistrationv1.MatchCondition, stored storedPolicy, spec *field.Path) field.ErrorList {
+// policyMatching checks the fields by which validating and mutating policies select requests, except matchConditions.
+func policyMatching(failure *admissionregistrationv1.FailurePolicyType, params *admissionregistrationv1.ParamKind,
+	match *admissionregistrationv1.MatchResources, spec *field.Path) field.ErrorList {
 	var f validation.Findings
 	f.AddIf(failure == nil, field.Required(spec.Child("failurePolicy"), ""))
 	f.Merge(validation.OptionalOneOf(spec.Child("failurePolicy"), failure, failurePolicies...))
@@ -69,10 +69,15 @@ func policyMatching(failure *admissionregistrationv1.FailurePolicyType, params *
 		// The expressions of a policy are checked against the types that its rules select, so there must be a rule.
 		f.AddIf(len(match.ResourceRules) == 0, field.Required(path.Child("resourceRules"), ""))
 	}
-	if !stored.sameConditions {
-		f.Merge(matchConditions(conditions, params != nil, stored.conditions, spec.Child("matchConditions")))
-	}
 	return f.Errs
+}
+
+// policyConditions checks the matchConditions of a policy. params is true for a policy with parameters.
+func policyConditions(conditions []admissionregistrationv1.MatchCondition, params bool, stored storedPolicy, spec *field.Path) field.ErrorList {
+	if stored.sameConditions {
+		return nil
+	}
+	return matchConditions(conditions, params, stored.conditions, spec.Child("matchConditions"))
 }
 
 func paramKind(k *admissionregistrationv1.ParamKind, path *field.Path) field.ErrorList {
@@ -158,7 +163,7 @@ func policyVariables(compiler plugincel.Compiler, variables []admissionregistrat
 		if strings.TrimSpace(v.Name) == "" {
 			f.Add(field.Required(path.Child("name"), "name is not specified"))
 		} else {
-			f.AddIf(!isCELIdentifier(v.Name), field.Invalid(path.Child("name"), v.Name, "name is not a valid CEL identifier"))
+			f.AddIf(!isCELIdentifier(v.Name), field.Invalid(path.Child("name"), v.Name, "must be a valid CEL identifier"))
 		}
 		composed, ok := compiler.(*plugincel.CompositedCompiler)
 		if strings.TrimSpace(v.Expression) == "" {
@@ -173,7 +178,7 @@ func policyVariables(compiler plugincel.Compiler, variables []admissionregistrat
 }
 
 func policyBinding(meta *metav1.ObjectMeta, policy string, params *admissionregistrationv1.ParamRef,
-	match *admissionregistrationv1.MatchResources, matchField string) validation.Findings {
+	match *admissionregistrationv1.MatchResources) validation.Findings {
 	f := validation.Findings{Errs: apivalidation.ValidateObjectMeta(meta, false, apivalidation.NameIsDNSSubdomain, validation.MetadataPath)}
 	spec := field.NewPath("spec")
 	f.Merge(validation.Required(validation.ObjectName, spec.Child("policyName"), policy))
@@ -181,7 +186,7 @@ func policyBinding(meta *metav1.ObjectMeta, policy string, params *admissionregi
 		f.Merge(paramRef(params, spec.Child("paramRef")))
 	}
 	if match != nil {
-		f.Merge(matchResources(match, spec.Child(matchField)))
+		f.Merge(matchResources(match, spec.Child("matchResources")))
 	}
 	return f
 }
@@ -238,7 +243,7 @@ var paramKindColumn = printers.Text("ParamKind", "ParamKind specifies the kind o
 var bindingColumns = []printers.Column{
 	printers.NameColumn,
 	printers.Text("PolicyName", "PolicyName indicates the policy definition which the policy binding binded to"),
-	printers.Text("ParamRef", "ParamRef indicates the param resource which sets the configration param"), //nolint:misspell // the text is kube-apiserver's
+	printers.Text("ParamRef", "ParamRef indicates the param resource which sets the configuration param"),
 	printers.AgeColumn,
 }
 

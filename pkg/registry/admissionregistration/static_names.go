@@ -2,7 +2,6 @@ package admissionregistration
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,14 +47,10 @@ const reservedName = `names ending with "` + manifest.StaticConfigSuffix + `" ar
 // staticNameWarnings warns of names with the suffix that is reserved for static manifests. It doesn't warn on create if
 // the feature gate for static manifests is on, because the server then refuses the object.
 func staticNameWarnings(name string, created, manifests bool) []string {
-	switch {
-	case !strings.HasSuffix(name, manifest.StaticConfigSuffix) || manifests && created:
+	if !strings.HasSuffix(name, manifest.StaticConfigSuffix) || manifests && created {
 		return nil
-	case manifests:
-		return []string{"metadata.name: " + reservedName}
 	}
-	return []string{fmt.Sprintf("metadata.name: names ending with %q will be reserved for static manifest-based configurations when the %s feature gate is enabled",
-		manifest.StaticConfigSuffix, features.ManifestBasedAdmissionControlConfig)}
+	return []string{"metadata.name: " + reservedName}
 }
 
 func staticManifests() bool {

@@ -101,7 +101,9 @@ func validatingPolicy(o *admissionregistrationv1.ValidatingAdmissionPolicy, stor
 	f := validation.Findings{Errs: apivalidation.ValidateObjectMeta(&o.ObjectMeta, false, apivalidation.NameIsDNSSubdomain, validation.MetadataPath)}
 	spec := field.NewPath("spec")
 	s := &o.Spec
-	f.Merge(policyMatching(s.FailurePolicy, s.ParamKind, s.MatchConstraints, s.MatchConditions, stored, spec))
+	f.Merge(
+		policyMatching(s.FailurePolicy, s.ParamKind, s.MatchConstraints, spec),
+		policyConditions(s.MatchConditions, s.ParamKind != nil, stored, spec))
 
 	compiler, err := policyCompiler(len(s.Variables) > 0)
 	if err != nil {
@@ -149,9 +151,9 @@ func policyValidation(compiler plugincel.Compiler, v *admissionregistrationv1.Va
 	message := strings.TrimSpace(v.Message)
 	switch {
 	case v.Message != "" && message == "":
-		f.Add(field.Invalid(path.Child("message"), v.Message, "message must be non-empty if specified"))
+		f.Add(field.Invalid(path.Child("message"), v.Message, "must be non-empty if specified"))
 	case strings.ContainsAny(message, "\n\r"):
-		f.Add(field.Invalid(path.Child("message"), v.Message, "message must not contain line breaks"))
+		f.Add(field.Invalid(path.Child("message"), v.Message, "must not contain line breaks"))
 	}
 	f.Merge(validation.OptionalOneOf(path.Child("reason"), v.Reason,
 		metav1.StatusReasonForbidden, metav1.StatusReasonInvalid, metav1.StatusReasonRequestEntityTooLarge))

@@ -47,8 +47,7 @@ func defaultValidatingAdmissionPolicyBindingV1alpha1(b *admissionregistrationv1.
 
 // ValidateValidatingAdmissionPolicyBinding checks a new binding of a ValidatingAdmissionPolicy.
 func ValidateValidatingAdmissionPolicyBinding(o *admissionregistrationv1.ValidatingAdmissionPolicyBinding) field.ErrorList {
-	// kube-apiserver has the same spelling mistake in this path: matchResouces.
-	f := policyBinding(&o.ObjectMeta, o.Spec.PolicyName, o.Spec.ParamRef, o.Spec.MatchResources, "matchResouces")
+	f := policyBinding(&o.ObjectMeta, o.Spec.PolicyName, o.Spec.ParamRef, o.Spec.MatchResources)
 	f.Merge(validationActions(o.Spec.ValidationActions, field.NewPath("spec", "validationActions")))
 	return f.Errs
 }

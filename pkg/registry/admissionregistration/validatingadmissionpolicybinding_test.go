@@ -5,6 +5,7 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
@@ -15,6 +16,7 @@ func TestValidatingAdmissionPolicyBinding(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "binding"},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
 			ParamRef:          &admissionregistrationv1.ParamRef{Name: "a", Selector: &metav1.LabelSelector{}},
+			MatchResources:    &admissionregistrationv1.MatchResources{MatchPolicy: ptr.To(admissionregistrationv1.Exact), NamespaceSelector: &metav1.LabelSelector{}},
 			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny, admissionregistrationv1.Warn, admissionregistrationv1.Deny},
 		},
 	}
@@ -24,6 +26,7 @@ func TestValidatingAdmissionPolicyBinding(t *testing.T) {
 		"spec.paramRef.name: Forbidden: name and selector are mutually exclusive",
 		"spec.paramRef.selector: Forbidden: name and selector are mutually exclusive",
 		"spec.paramRef.parameterNotFoundAction: Required value",
+		"spec.matchResources.objectSelector: Required value",
 		`spec.validationActions[2]: Duplicate value: "Deny"`,
 		`spec.validationActions: Invalid value: ["Deny","Warn","Deny"]: must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)`,
 	)

@@ -2,12 +2,13 @@ package apps
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -29,19 +30,35 @@ var controllerRevisionKind = registry.Kind{
 }
 
 func validateControllerRevision(o *appsv1.ControllerRevision) field.ErrorList {
+	return append(revisionNumber(o), revisionData(field.NewPath("data"), o.Data.Raw)...)
+}
+
+func revisionNumber(o *appsv1.ControllerRevision) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
-	f.AddIf(isNoData(&o.Data), field.Required(field.NewPath("data"), "data is mandatory"))
 	f.Merge(validation.Nonnegative(field.NewPath("revision"), o.Revision))
+	return f.Errs
+}
+
+// revisionData checks that the data of a new revision is a JSON object.
+func revisionData(path *field.Path, data []byte) field.ErrorList {
+	var f validation.Findings
+	var value any
+	if data != nil {
+		if err := json.Unmarshal(data, &value); err != nil {
+			return field.ErrorList{field.Invalid(path, "<value omitted>", fmt.Sprintf("error parsing data: %v", err))}
+		}
+	}
+	_, isObject := value.(map[string]any)
+	f.AddIf(value == nil, field.Required(path, "data is mandatory"))
+	f.AddIf(value != nil && !isObject, field.Required(path, "data must be a valid JSON object"))
 	return f.Errs
 }
 
 func validateControllerRevisionUpdate(o, old *appsv1.ControllerRevision) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.Merge(validateControllerRevision(o), validation.Unchanged(field.NewPath("data"), o.Data, old.Data))
+	f.Merge(revisionNumber(o), validation.Unchanged(field.NewPath("data"), o.Data, old.Data))
 	return f.Errs
 }
-
-func isNoData(data *runtime.RawExtension) bool { return data.Object == nil && len(data.Raw) == 0 }
 
 // controllerRevisionColumns makes the rows of kubectl get. They show the revision's owner and number.
 var controllerRevisionColumns = printers.Of(

@@ -18,6 +18,11 @@ func TestControllerRevision(t *testing.T) {
 	}
 	registrytest.WantErrors(t, "the number of a revision can change", validateControllerRevisionUpdate(
 		&appsv1.ControllerRevision{ObjectMeta: registrytest.Stored("r"), Revision: 2, Data: runtime.RawExtension{Raw: []byte(`{"a":1}`)}}, revision(`{"a":1}`)))
+	registrytest.WantErrors(t, "new data is an object", validateControllerRevision(revision(`[1]`)),
+		"data: Required value: data must be a valid JSON object")
+	registrytest.WantErrors(t, "a new revision has data", validateControllerRevision(&appsv1.ControllerRevision{ObjectMeta: registrytest.Stored("r"), Revision: -1}),
+		"revision: Invalid value: -1: must be greater than or equal to 0", "data: Required value: data is mandatory")
+	registrytest.WantErrors(t, "stored data stays valid", validateControllerRevisionUpdate(revision(`[1]`), revision(`[1]`)))
 	if errs := validateControllerRevisionUpdate(revision(`{"a":2}`), revision(`{"a":1}`)); len(errs) != 1 || errs[0].Field != "data" {
 		t.Errorf("the data of a revision changed without an error: want an error for data, got %v", errs)
 	}

@@ -93,9 +93,8 @@ func validateDaemonSet(o *appsv1.DaemonSet) field.ErrorList {
 }
 
 func validateDaemonSetUpdate(o, old *appsv1.DaemonSet) field.ErrorList {
-	f := validation.Findings{Errs: validateDaemonSet(o)}
-	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, daemonSetSpec(validation.SpecPath, &o.Spec),
-		validation.Unchanged(validation.SpecPath.Child("selector"), o.Spec.Selector, old.Spec.Selector))
+	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(validation.Unchanged(validation.SpecPath.Child("selector"), o.Spec.Selector, old.Spec.Selector), daemonSetSpec(validation.SpecPath, &o.Spec))
 	return f.Errs
 }
 
@@ -188,16 +187,16 @@ func setTemplateGeneration(d *appsv1.DaemonSet, n int64) {
 var daemonSetColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,
-		printers.Number("Desired", printers.Doc(extensionsv1beta1.DaemonSetStatus{}, "desiredNumberScheduled")),
-		printers.Number("Current", printers.Doc(extensionsv1beta1.DaemonSetStatus{}, "currentNumberScheduled")),
-		printers.Number("Ready", printers.Doc(extensionsv1beta1.DaemonSetStatus{}, "numberReady")),
-		printers.Number("Up-to-date", printers.Doc(extensionsv1beta1.DaemonSetStatus{}, "updatedNumberScheduled")),
-		printers.Number("Available", printers.Doc(extensionsv1beta1.DaemonSetStatus{}, "numberAvailable")),
+		printers.Number("Desired", printers.Doc(appsv1.DaemonSetStatus{}, "desiredNumberScheduled")),
+		printers.Number("Current", printers.Doc(appsv1.DaemonSetStatus{}, "currentNumberScheduled")),
+		printers.Number("Ready", printers.Doc(appsv1.DaemonSetStatus{}, "numberReady")),
+		printers.Number("Up-to-date", printers.Doc(appsv1.DaemonSetStatus{}, "updatedNumberScheduled")),
+		printers.Number("Available", printers.Doc(appsv1.DaemonSetStatus{}, "numberAvailable")),
 		printers.Text("Node Selector", printers.Doc(corev1.PodSpec{}, "nodeSelector")),
 		printers.AgeColumn,
 		printers.Wide(printers.ContainersColumn),
 		printers.Wide(printers.ImagesColumn),
-		printers.Wide(printers.Text("Selector", printers.Doc(extensionsv1beta1.DaemonSetSpec{}, "selector"))),
+		printers.Wide(printers.Text("Selector", printers.Doc(appsv1.DaemonSetSpec{}, "selector"))),
 	},
 	func(d *appsv1.DaemonSet) []any {
 		pod := d.Spec.Template.Spec
@@ -211,7 +210,7 @@ var daemonSetColumns = printers.Of(
 
 func daemonSetWarnings(_ context.Context, d, old *appsv1.DaemonSet) []string {
 	var l warnings.List
-	if old == nil || warnings.Changed(d, old) {
+	if old == nil || templateGeneration(d) != templateGeneration(old) {
 		l.PodTemplate(warnings.TemplatePath, &d.Spec.Template)
 	}
 	return l

@@ -29,6 +29,13 @@ func TestDaemonSet(t *testing.T) {
 	registrytest.WantErrors(t, "the type of the update strategy has to be known",
 		validateDaemonSet(build(func(d *appsv1.DaemonSet) { d.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: "Never"} })),
 		`spec.updateStrategy: Unsupported value: {"Type":"Never","RollingUpdate":null}: supported values: "RollingUpdate", "OnDelete"`)
+	registrytest.WantErrors(t, "an update checks the selector, and then the spec once",
+		validateDaemonSetUpdate(build(func(d *appsv1.DaemonSet) {
+			d.Spec.Selector, d.Spec.MinReadySeconds = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "web"}}, -1
+			d.Spec.Template.Labels = d.Spec.Selector.MatchLabels
+		}), build(func(*appsv1.DaemonSet) {})),
+		`spec.selector: Invalid value: {"matchLabels":{"tier":"web"}}: field is immutable`,
+		"spec.minReadySeconds: Invalid value: -1: must be greater than or equal to 0")
 }
 
 func TestDaemonSetWarnings(t *testing.T) {
@@ -42,7 +49,25 @@ func TestDaemonSetWarnings(t *testing.T) {
 			}}},
 			Want: []string{`spec.template.metadata.annotations[container.apparmor.security.beta.kubernetes.io/c]: deprecated since v1.30; use the "appArmorProfile" field instead`},
 		},
+		{
+			Name: "AppArmor annotation in a template that stays", Reason: "an update that keeps the template gets no warning about the template",
+			Object: &appsv1.DaemonSet{ObjectMeta: registrytest.Generation(2), Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"container.apparmor.security.beta.kubernetes.io/c": "x"}},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}},
+			}}},
+			Old: &appsv1.DaemonSet{ObjectMeta: registrytest.Generation(1)},
+		},
 	})
+}
+
+func TestDaemonSetColumnDescriptions(t *testing.T) {
+	t.Parallel()
+	const want = "numberReady is the number of nodes that should be running the daemon pod and have one or more of the daemon pod running with a Ready Condition."
+	for _, column := range daemonSetColumns.Columns {
+		if column.Name == "Ready" && column.Description != want {
+			t.Errorf("the description of the column %s is %q: kube-apiserver has the text of apps/v1", column.Name, column.Description)
+		}
+	}
 }
 
 func TestDaemonSetCreation(t *testing.T) {

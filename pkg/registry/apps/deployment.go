@@ -3,6 +3,7 @@ package apps
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -113,13 +114,13 @@ func defaultDeploymentExtensionsV1beta1(d *extensionsv1beta1.Deployment) {
 
 func validateDeployment(o *appsv1.Deployment) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
-	f.Merge(deploymentSpec(validation.SpecPath, &o.Spec))
+	f.Merge(deploymentSpec(validation.SpecPath, o))
 	return f.Errs
 }
 
 func validateDeploymentUpdate(o, old *appsv1.Deployment) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.Merge(deploymentSpec(validation.SpecPath, &o.Spec), validation.Unchanged(validation.SpecPath.Child("selector"), o.Spec.Selector, old.Spec.Selector))
+	f.Merge(deploymentSpec(validation.SpecPath, o), validation.Unchanged(validation.SpecPath.Child("selector"), o.Spec.Selector, old.Spec.Selector))
 	return f.Errs
 }
 
@@ -140,8 +141,9 @@ func validateDeploymentStatusUpdate(o, old *appsv1.Deployment) field.ErrorList {
 	return f.Errs
 }
 
-func deploymentSpec(path *field.Path, s *appsv1.DeploymentSpec) field.ErrorList {
+func deploymentSpec(path *field.Path, o *appsv1.Deployment) field.ErrorList {
 	var f validation.Findings
+	s := &o.Spec
 	f.Merge(
 		validation.Nonnegative(path.Child("replicas"), ptr.Deref(s.Replicas, 0)),
 		requiredSelector(path.Child("selector"), s.Selector, "deployment"),
@@ -149,6 +151,10 @@ func deploymentSpec(path *field.Path, s *appsv1.DeploymentSpec) field.ErrorList 
 		deploymentStrategy(path.Child("strategy"), &s.Strategy),
 		validation.Nonnegative(path.Child("minReadySeconds"), s.MinReadySeconds),
 		validation.Nonnegative(path.Child("revisionHistoryLimit"), ptr.Deref(s.RevisionHistoryLimit, 0)))
+	// A revision that isn't a number has no field that could be invalid.
+	if revision, err := takeNumber(maps.Clone(o.Annotations), appsv1.DeprecatedRollbackTo); err == nil {
+		f.Merge(validation.Nonnegative(path.Child("rollback", "version"), ptr.Deref(revision, 0)))
+	}
 	if deadline := s.ProgressDeadlineSeconds; deadline != nil {
 		path := path.Child("progressDeadlineSeconds")
 		f.Merge(validation.Nonnegative(path, *deadline))
@@ -195,12 +201,12 @@ var deploymentColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,
 		printers.Text("Ready", "Number of the pod with ready state"),
-		printers.Text("Up-to-date", printers.Doc(extensionsv1beta1.DeploymentStatus{}, "updatedReplicas")),
-		printers.Text("Available", printers.Doc(extensionsv1beta1.DeploymentStatus{}, "availableReplicas")),
+		printers.Text("Up-to-date", printers.Doc(appsv1.DeploymentStatus{}, "updatedReplicas")),
+		printers.Text("Available", printers.Doc(appsv1.DeploymentStatus{}, "availableReplicas")),
 		printers.AgeColumn,
 		printers.Wide(printers.ContainersColumn),
 		printers.Wide(printers.ImagesColumn),
-		printers.Wide(printers.Text("Selector", printers.Doc(extensionsv1beta1.DeploymentSpec{}, "selector"))),
+		printers.Wide(printers.Text("Selector", printers.Doc(appsv1.DeploymentSpec{}, "selector"))),
 	},
 	func(d *appsv1.Deployment) []any {
 		containers := d.Spec.Template.Spec.Containers

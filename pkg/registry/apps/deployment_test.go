@@ -52,6 +52,13 @@ func TestDeployment(t *testing.T) {
 			},
 		},
 		{
+			name: "rollback", reason: "apps/v1 has the revision of a rollback in an annotation, and older versions have it in the spec",
+			change: func(d *appsv1.Deployment) {
+				metav1.SetMetaDataAnnotation(&d.ObjectMeta, "deprecated.deployment.rollback.to", "-1")
+			},
+			want: []string{"spec.rollback.version: Invalid value: -1: must be greater than or equal to 0"},
+		},
+		{
 			name: "standstill", reason: "a rollout has to be able to replace pods",
 			change: func(d *appsv1.Deployment) {
 				zero := intstr.FromString("0%")

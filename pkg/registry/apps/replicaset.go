@@ -65,8 +65,8 @@ func validateReplicaSet(o *appsv1.ReplicaSet) field.ErrorList {
 }
 
 func validateReplicaSetUpdate(o, old *appsv1.ReplicaSet) field.ErrorList {
-	f := validation.Findings{Errs: validateReplicaSet(o)}
-	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, replicaSetSpec(validation.SpecPath, &o.Spec),
+	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(replicaSetSpec(validation.SpecPath, &o.Spec),
 		validation.Unchanged(validation.SpecPath.Child("selector"), o.Spec.Selector, old.Spec.Selector))
 	return f.Errs
 }
@@ -92,13 +92,13 @@ func replicaSetSpec(path *field.Path, s *appsv1.ReplicaSetSpec) field.ErrorList 
 var replicaSetColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,
-		printers.Number("Desired", printers.Doc(extensionsv1beta1.ReplicaSetSpec{}, "replicas")),
-		printers.Number("Current", printers.Doc(extensionsv1beta1.ReplicaSetStatus{}, "replicas")),
-		printers.Number("Ready", printers.Doc(extensionsv1beta1.ReplicaSetStatus{}, "readyReplicas")),
+		printers.Number("Desired", printers.Doc(appsv1.ReplicaSetSpec{}, "replicas")),
+		printers.Number("Current", printers.Doc(appsv1.ReplicaSetStatus{}, "replicas")),
+		printers.Number("Ready", printers.Doc(appsv1.ReplicaSetStatus{}, "readyReplicas")),
 		printers.AgeColumn,
 		printers.Wide(printers.ContainersColumn),
 		printers.Wide(printers.ImagesColumn),
-		printers.Wide(printers.Text("Selector", printers.Doc(extensionsv1beta1.ReplicaSetSpec{}, "selector"))),
+		printers.Wide(printers.Text("Selector", printers.Doc(appsv1.ReplicaSetSpec{}, "selector"))),
 	},
 	func(rs *appsv1.ReplicaSet) []any {
 		containers := rs.Spec.Template.Spec.Containers

@@ -11,6 +11,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
@@ -108,13 +109,15 @@ func defaultStatefulSetV1beta1(s *appsv1beta1.StatefulSet) {
 // with the name.
 func validateStatefulSet(o *appsv1.StatefulSet) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSLabel)
-	f.Merge(statefulSetSpec(validation.SpecPath, &o.Spec, true))
+	f.Merge(statefulSetSpec(validation.SpecPath, &o.Spec, statefulSetRules{serviceName: true, claims: true, pod: true}))
 	return f.Errs
 }
 
 func validateStatefulSetUpdate(o, old *appsv1.StatefulSet) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.Merge(statefulSetSpec(validation.SpecPath, &o.Spec, false))
+	// A pod template that was stored invalid, by an older server, may stay so.
+	rules := statefulSetRules{pod: len(statefulSetSpec(validation.SpecPath, &old.Spec, statefulSetRules{pod: true})) == 0}
+	f.Merge(statefulSetSpec(validation.SpecPath, &o.Spec, rules))
 	spec := o.Spec
 	spec.Replicas = old.Spec.Replicas
 	spec.Template = old.Spec.Template
@@ -145,7 +148,11 @@ func validateStatefulSetStatusUpdate(o, old *appsv1.StatefulSet) field.ErrorList
 	return f.Errs
 }
 
-func statefulSetSpec(path *field.Path, s *appsv1.StatefulSetSpec, isNew bool) field.ErrorList {
+// statefulSetRules are the checks of a spec that don't hold for every write. An update can't change the serviceName and
+// the claim templates, so it leaves out their checks.
+type statefulSetRules struct{ serviceName, claims, pod bool }
+
+func statefulSetSpec(path *field.Path, s *appsv1.StatefulSetSpec, rules statefulSetRules) field.ErrorList {
 	var f validation.Findings
 	switch at := path.Child("podManagementPolicy"); s.PodManagementPolicy {
 	case "":
@@ -156,36 +163,57 @@ func statefulSetSpec(path *field.Path, s *appsv1.StatefulSetSpec, isNew bool) fi
 	}
 	f.Merge(
 		statefulSetStrategy(path.Child("updateStrategy"), &s.UpdateStrategy),
-		claimRetention(path.Child("persistentVolumeClaimRetentionPolicy"), s.PersistentVolumeClaimRetentionPolicy),
+		claimRetention(path.Child("persistentVolumeClaimRetentionPolicy"), s.PersistentVolumeClaimRetentionPolicy))
+	for i := range s.VolumeClaimTemplates {
+		if rules.claims {
+			f.Merge(podvalidation.PersistentVolumeClaimSpec(path.Child("volumeClaimTemplates").Index(i).Child("spec"), &s.VolumeClaimTemplates[i].Spec))
+		}
+	}
+	f.Merge(
 		validation.Nonnegative(path.Child("replicas"), ptr.Deref(s.Replicas, 0)),
 		validation.Nonnegative(path.Child("minReadySeconds"), s.MinReadySeconds))
 	if s.Ordinals != nil {
 		f.Merge(validation.Nonnegative(path.Child("ordinals.start"), s.Ordinals.Start))
 	}
-	if isNew && s.ServiceName != "" {
+	if rules.serviceName && s.ServiceName != "" {
 		f.Merge(validation.Follows(utilvalidation.IsDNS1123Label, path.Child("serviceName"), s.ServiceName))
 	}
 	f.Merge(requiredSelector(path.Child("selector"), s.Selector, "statefulset"))
-	for i := range s.VolumeClaimTemplates {
-		f.Merge(podvalidation.PersistentVolumeClaimSpec(path.Child("volumeClaimTemplates").Index(i).Child("spec"), &s.VolumeClaimTemplates[i].Spec))
-	}
 	template := path.Child("template")
 	if selector, err := metav1.LabelSelectorAsSelector(s.Selector); err != nil {
 		f.Add(field.Invalid(path.Child("selector"), s.Selector, ""))
 	} else {
-		f.Merge(validation.SelectsTemplate(template, selector, s.Template.Labels), podvalidation.PodTemplateSpec(template, withClaims(s)))
+		f.Merge(validation.SelectsTemplate(template, selector, s.Template.Labels), statefulSetTemplate(template, s, rules.pod))
 	}
 	f.Merge(podvalidation.RunsOn(template, &s.Template, "StatefulSet"))
 	return f.Errs
 }
 
-// withClaims returns the pod template with a volume for each claim of the StatefulSet. If the template has a volume
-// of the same name, the claim replaces it.
-func withClaims(s *appsv1.StatefulSetSpec) *corev1.PodTemplateSpec {
-	if len(s.VolumeClaimTemplates) == 0 {
-		return &s.Template
+// statefulSetTemplate checks the pod template of a StatefulSet. The argument "pod" is false if only its metadata counts.
+// For a bad label or annotation, kube-apiserver has the same error twice if it checks the whole template.
+func statefulSetTemplate(path *field.Path, s *appsv1.StatefulSetSpec, pod bool) field.ErrorList {
+	var f validation.Findings
+	t := podTemplateOf(s)
+	if pod {
+		f.Merge(podvalidation.PodTemplateSpec(path, t))
 	}
+	annotations := path.Child("annotations")
+	f.Merge(
+		metav1validation.ValidateLabels(t.Labels, path.Child("labels")),
+		apivalidation.ValidateAnnotations(t.Annotations, annotations),
+		podvalidation.PodAnnotations(annotations, t.Annotations, &t.Spec))
+	return f.Errs
+}
+
+// podTemplateOf returns the pod template with a volume for each claim of the StatefulSet. If the template has a volume
+// of the same name, the claim replaces it. The result has no hostname and no subdomain, because the controller
+// overwrites both in each pod.
+func podTemplateOf(s *appsv1.StatefulSetSpec) *corev1.PodTemplateSpec {
 	t := s.Template.DeepCopy()
+	t.Spec.Hostname, t.Spec.Subdomain = "", ""
+	if len(s.VolumeClaimTemplates) == 0 {
+		return t
+	}
 	names := sets.New[string]()
 	var volumes []corev1.Volume
 	for i := range s.VolumeClaimTemplates {

@@ -45,6 +45,22 @@ func TestStatefulSet(t *testing.T) {
 				"spec.updateStrategy: Required value",
 			},
 		},
+		{
+			name: "host name", reason: "the controller overwrites the hostname and the subdomain of each pod",
+			change: func(s *appsv1.StatefulSet) {
+				s.Spec.Template.Spec.Hostname, s.Spec.Template.Spec.Subdomain = "a_b", "c_d"
+			},
+		},
+		{
+			name: "claim without modes", reason: "claim templates are checked before the number of replicas",
+			change: func(s *appsv1.StatefulSet) {
+				s.Spec.VolumeClaimTemplates[0].Spec.AccessModes, s.Spec.Replicas = nil, ptr.To[int32](-1)
+			},
+			want: []string{
+				"spec.volumeClaimTemplates[0].spec.accessModes: Required value: at least 1 access mode is required",
+				"spec.replicas: Invalid value: -1: must be greater than or equal to 0",
+			},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -57,6 +73,14 @@ func TestStatefulSetUpdate(t *testing.T) {
 	t.Parallel()
 	scaled := statefulSetWith(func(s *appsv1.StatefulSet) { s.Spec.Replicas = ptr.To[int32](3) })
 	registrytest.WantErrors(t, "the number of replicas can change", validateStatefulSetUpdate(scaled, statefulSetWith(func(*appsv1.StatefulSet) {})))
+
+	badClaim := func(s *appsv1.StatefulSet) { s.Spec.VolumeClaimTemplates[0].Spec.AccessModes = nil }
+	registrytest.WantErrors(t, "stored claim templates can't change, so they stay valid", validateStatefulSetUpdate(statefulSetWith(badClaim), statefulSetWith(badClaim)))
+
+	badPod := func(s *appsv1.StatefulSet) { s.Spec.Template.Spec.Containers = nil }
+	registrytest.WantErrors(t, "a stored invalid pod template stays valid", validateStatefulSetUpdate(statefulSetWith(badPod), statefulSetWith(badPod)))
+	registrytest.WantErrors(t, "a valid pod template can't become invalid", validateStatefulSetUpdate(statefulSetWith(badPod), statefulSetWith(func(*appsv1.StatefulSet) {})),
+		"spec.template.spec.containers: Required value")
 
 	renamed := statefulSetWith(func(s *appsv1.StatefulSet) { s.Spec.ServiceName = "other" })
 	registrytest.WantErrors(t, "the name of the service is part of the pods' names and can't change", validateStatefulSetUpdate(renamed, statefulSetWith(func(*appsv1.StatefulSet) {})),

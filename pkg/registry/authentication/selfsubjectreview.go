@@ -19,15 +19,17 @@ var selfSubjectReviewKind = registry.Kind{
 	Answer:   func(registry.Dependencies) registry.AnswerFunc { return reviewSelf },
 }
 
-// reviewSelf answers a SelfSubjectReview with the user of the request.
-func reviewSelf(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
+// reviewSelf answers a SelfSubjectReview with the user of the request. Nothing of the question is in the answer.
+func reviewSelf(ctx context.Context, _ runtime.Object, admit func() error) (runtime.Object, error) {
+	if err := admit(); err != nil {
+		return nil, err
+	}
 	caller, ok := genericapirequest.UserFrom(ctx)
 	if !ok {
 		return nil, apierrors.NewBadRequest("no user present on request")
 	}
-	review := obj.(*authenticationv1.SelfSubjectReview)
 	return &authenticationv1.SelfSubjectReview{
-		ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.Now(), Annotations: review.Annotations, Labels: review.Labels},
+		ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.Now()},
 		Status:     authenticationv1.SelfSubjectReviewStatus{UserInfo: userInfo(caller)},
 	}, nil
 }

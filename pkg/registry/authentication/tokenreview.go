@@ -30,13 +30,16 @@ type Tokens struct {
 // reviewToken answers a TokenReview with the user of the token.
 func reviewToken(deps registry.Dependencies) registry.AnswerFunc {
 	tokens := registry.PartOf[Tokens](deps)
-	return func(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
+	return func(ctx context.Context, obj runtime.Object, admit func() error) (runtime.Object, error) {
 		review := obj.(*authenticationv1.TokenReview)
 		if review.Namespace != "" {
 			return nil, apierrors.NewBadRequest("namespace is not allowed on this type: " + review.Namespace)
 		}
 		if review.Spec.Token == "" {
 			return nil, apierrors.NewBadRequest("token is required for TokenReview in authentication")
+		}
+		if err := admit(); err != nil {
+			return nil, err
 		}
 		audiences := authenticator.Audiences(review.Spec.Audiences)
 		if len(audiences) == 0 {

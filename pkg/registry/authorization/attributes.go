@@ -84,11 +84,12 @@ func noMetadata(meta *metav1.ObjectMeta, butNamespace bool) field.ErrorList {
 	return field.ErrorList{field.Invalid(validation.MetadataPath, *meta, msg)}
 }
 
-func invalidReview(kind string, errs field.ErrorList) error {
+// invalidReview returns the error about an invalid review. As in kube-apiserver, the error names no kind.
+func invalidReview(errs field.ErrorList) error {
 	if len(errs) == 0 {
 		return nil
 	}
-	return apierrors.NewInvalid(schema.GroupKind{Group: authorizationv1.GroupName, Kind: kind}, "", errs)
+	return apierrors.NewInvalid(schema.GroupKind{Group: authorizationv1.GroupName}, "", errs)
 }
 
 func judge(ctx context.Context, a authorizer.Authorizer, attributes authorizer.AttributesRecord) authorizationv1.SubjectAccessReviewStatus {
@@ -96,16 +97,35 @@ func judge(ctx context.Context, a authorizer.Authorizer, attributes authorizer.A
 	status := authorizationv1.SubjectAccessReviewStatus{
 		Allowed: decision == authorizer.DecisionAllow, Denied: decision == authorizer.DecisionDeny, Reason: reason,
 	}
-	if err != nil {
-		status.EvaluationError = err.Error()
-	}
+	status.EvaluationError = evaluationError(err, attributes)
 	return status
+}
+
+// evaluationError returns the error of the authorizer and the names of the selectors that the server couldn't parse. A
+// selector is ignored partially if some of its requirements could be parsed.
+func evaluationError(err error, attributes authorizer.AttributesRecord) string {
+	var texts []string
+	if err != nil {
+		texts = append(texts, err.Error())
+	}
+	ignored := func(name string, understood int, err error) {
+		switch path := field.NewPath("spec", "resourceAttributes", name); {
+		case err == nil:
+		case understood > 0:
+			texts = append(texts, fmt.Sprintf("%s partially ignored due to parse error", path))
+		default:
+			texts = append(texts, fmt.Sprintf("%s ignored due to parse error", path))
+		}
+	}
+	ignored("fieldSelector", len(attributes.FieldSelectorRequirements), attributes.FieldSelectorParsingErr)
+	ignored("labelSelector", len(attributes.LabelSelectorRequirements), attributes.LabelSelectorParsingErr)
+	return strings.Join(texts, "; ")
 }
 
 func attributesOf(spec authorizationv1.SubjectAccessReviewSpec) authorizer.AttributesRecord {
 	subject := &user.DefaultInfo{Name: spec.User, Groups: spec.Groups, UID: spec.UID, Extra: map[string][]string{}}
 	for key, values := range spec.Extra {
-		subject.Extra[strings.ToLower(key)] = values
+		subject.Extra[key] = values
 	}
 	if r := spec.NonResourceAttributes; r != nil {
 		return authorizer.AttributesRecord{User: subject, Verb: r.Verb, Path: r.Path}
@@ -159,6 +179,8 @@ func fieldRequirements(s *authorizationv1.FieldSelectorAttributes) (fields.Requi
 	return requirements, utilerrors.NewAggregate(errs)
 }
 
+// labelRequirements returns the requirements of a label selector. Like fieldRequirements, it leaves out requirements that
+// aren't valid.
 func labelRequirements(s *authorizationv1.LabelSelectorAttributes) (labels.Requirements, error) {
 	if s.RawSelector != "" {
 		parsed, err := labels.Parse(s.RawSelector)
@@ -168,10 +190,19 @@ func labelRequirements(s *authorizationv1.LabelSelectorAttributes) (labels.Requi
 		requirements, _ := parsed.Requirements()
 		return requirements, nil
 	}
-	selector, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchExpressions: s.Requirements})
-	if err != nil {
-		return nil, err
+	var requirements labels.Requirements
+	var errs []error
+	for _, r := range s.Requirements {
+		operator := map[metav1.LabelSelectorOperator]selection.Operator{
+			metav1.LabelSelectorOpIn: selection.In, metav1.LabelSelectorOpNotIn: selection.NotIn,
+			metav1.LabelSelectorOpExists: selection.Exists, metav1.LabelSelectorOpDoesNotExist: selection.DoesNotExist,
+		}[r.Operator]
+		requirement, err := labels.NewRequirement(r.Key, operator, r.Values)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("labelSelector requirement on %q: %w", r.Key, err))
+			continue
+		}
+		requirements = append(requirements, *requirement)
 	}
-	requirements, _ := selector.Requirements()
-	return requirements, nil
+	return requirements, utilerrors.NewAggregate(errs)
 }

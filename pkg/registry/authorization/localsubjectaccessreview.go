@@ -39,9 +39,9 @@ func validateLocalSubjectAccessReview(o *authorizationv1.LocalSubjectAccessRevie
 // reviewLocalAccess answers a LocalSubjectAccessReview. The answer says whether the user in the review's spec has a
 // permission in the namespace of the request.
 func reviewLocalAccess(deps registry.Dependencies) registry.AnswerFunc {
-	return func(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
+	return func(ctx context.Context, obj runtime.Object, admit func() error) (runtime.Object, error) {
 		review := obj.(*authorizationv1.LocalSubjectAccessReview)
-		if err := invalidReview("LocalSubjectAccessReview", validateLocalSubjectAccessReview(review)); err != nil {
+		if err := invalidReview(validateLocalSubjectAccessReview(review)); err != nil {
 			return nil, err
 		}
 		namespace := genericapirequest.NamespaceValue(ctx)
@@ -50,6 +50,9 @@ func reviewLocalAccess(deps registry.Dependencies) registry.AnswerFunc {
 		}
 		if namespace != review.Namespace {
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("spec.resourceAttributes.namespace must match namespace: %v", namespace))
+		}
+		if err := admit(); err != nil {
+			return nil, err
 		}
 		review.Status = judge(ctx, deps.Authorizer, attributesOf(review.Spec))
 		return review, nil

@@ -29,14 +29,17 @@ func validateSelfSubjectAccessReview(o *authorizationv1.SelfSubjectAccessReview)
 
 // reviewSelfAccess answers a SelfSubjectAccessReview. The answer says whether the caller has a permission.
 func reviewSelfAccess(deps registry.Dependencies) registry.AnswerFunc {
-	return func(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
+	return func(ctx context.Context, obj runtime.Object, admit func() error) (runtime.Object, error) {
 		review := obj.(*authorizationv1.SelfSubjectAccessReview)
-		if err := invalidReview("SelfSubjectAccessReview", validateSelfSubjectAccessReview(review)); err != nil {
+		if err := invalidReview(validateSelfSubjectAccessReview(review)); err != nil {
 			return nil, err
 		}
 		caller, ok := genericapirequest.UserFrom(ctx)
 		if !ok {
 			return nil, apierrors.NewBadRequest("no user present on request")
+		}
+		if err := admit(); err != nil {
+			return nil, err
 		}
 		attributes := attributesOf(authorizationv1.SubjectAccessReviewSpec{
 			ResourceAttributes: review.Spec.ResourceAttributes, NonResourceAttributes: review.Spec.NonResourceAttributes,

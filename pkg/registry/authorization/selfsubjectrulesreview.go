@@ -25,7 +25,7 @@ type Rules struct{ authorizer.RuleResolver }
 // reviewSelfRules answers a SelfSubjectRulesReview. The answer lists the permissions of the caller in a namespace.
 func reviewSelfRules(deps registry.Dependencies) registry.AnswerFunc {
 	rules := registry.PartOf[Rules](deps)
-	return func(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
+	return func(ctx context.Context, obj runtime.Object, admit func() error) (runtime.Object, error) {
 		review := obj.(*authorizationv1.SelfSubjectRulesReview)
 		caller, ok := genericapirequest.UserFrom(ctx)
 		if !ok {
@@ -33,6 +33,9 @@ func reviewSelfRules(deps registry.Dependencies) registry.AnswerFunc {
 		}
 		if review.Spec.Namespace == "" {
 			return nil, apierrors.NewBadRequest("no namespace on request")
+		}
+		if err := admit(); err != nil {
+			return nil, err
 		}
 		resources, nonResources, incomplete, err := rules.RulesFor(ctx, caller, review.Spec.Namespace)
 		status := authorizationv1.SubjectRulesReviewStatus{

@@ -27,9 +27,12 @@ func validateSubjectAccessReview(o *authorizationv1.SubjectAccessReview) field.E
 
 // reviewAccess answers a SubjectAccessReview. The answer says whether the user in the review's spec has a permission.
 func reviewAccess(deps registry.Dependencies) registry.AnswerFunc {
-	return func(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
+	return func(ctx context.Context, obj runtime.Object, admit func() error) (runtime.Object, error) {
 		review := obj.(*authorizationv1.SubjectAccessReview)
-		if err := invalidReview("SubjectAccessReview", validateSubjectAccessReview(review)); err != nil {
+		if err := invalidReview(validateSubjectAccessReview(review)); err != nil {
+			return nil, err
+		}
+		if err := admit(); err != nil {
 			return nil, err
 		}
 		review.Status = judge(ctx, deps.Authorizer, attributesOf(review.Spec))

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
@@ -109,7 +110,8 @@ func autoscalerSpec(spec, old *autoscalingv2.HorizontalPodAutoscalerSpec) field.
 	path := field.NewPath("spec")
 	f.AddIf(spec.MinReplicas != nil && *spec.MinReplicas < 0,
 		field.Invalid(path.Child("minReplicas"), spec.MinReplicas, "must be greater than or equal to 0"))
-	f.AddIf(spec.MaxReplicas < 1, field.Invalid(path.Child("maxReplicas"), spec.MaxReplicas, "must be greater than 0"))
+	f.AddIf(spec.MaxReplicas == 0, field.Required(path.Child("maxReplicas"), "must be set and greater than 0"))
+	f.AddIf(spec.MaxReplicas < 0, field.Invalid(path.Child("maxReplicas"), spec.MaxReplicas, "must be greater than or equal to 1"))
 	f.AddIf(spec.MinReplicas != nil && spec.MaxReplicas < *spec.MinReplicas,
 		field.Invalid(path.Child("maxReplicas"), spec.MaxReplicas, "must be greater than or equal to `minReplicas`"))
 	f.Merge(reference(path.Child("scaleTargetRef"), &spec.ScaleTargetRef, scaleTargetVersion(spec, old)))
@@ -213,7 +215,7 @@ func metricSources(m *autoscalingv2.MetricSpec, version checkVersion) []metricSo
 		{autoscalingv2.PodsMetricSourceType, "pods", m.Pods != nil, func(path *field.Path) field.ErrorList {
 			f := validation.Findings{Errs: metricIdentifier(path.Child("metric"), m.Pods.Metric.Name)}
 			f.Merge(metricTarget(path.Child("target"), &m.Pods.Target))
-			f.AddIf(m.Pods.Target.AverageValue == nil || m.Pods.Target.AverageValue.Sign() != 1,
+			f.AddIf(m.Pods.Target.AverageValue == nil,
 				field.Required(path.Child("target", "averageValue"), "must specify a positive target averageValue"))
 			return f.Errs
 		}},
@@ -224,13 +226,25 @@ func metricSources(m *autoscalingv2.MetricSpec, version checkVersion) []metricSo
 			return f.Errs
 		}},
 		{autoscalingv2.ContainerResourceMetricSourceType, "containerResource", m.ContainerResource != nil, func(path *field.Path) field.ErrorList {
-			var f validation.Findings
-			f.AddIf(m.ContainerResource.Name == "", field.Required(path.Child("name"), "must specify a resource name"))
-			f.AddIf(m.ContainerResource.Container == "", field.Required(path.Child("container"), "must specify a container"))
-			f.Merge(resourceTarget(path.Child("target"), &m.ContainerResource.Target))
-			return f.Errs
+			return containerResource(path, m.ContainerResource)
 		}},
 	}
+}
+
+func containerResource(path *field.Path, m *autoscalingv2.ContainerResourceMetricSource) field.ErrorList {
+	var f validation.Findings
+	if m.Name == "" {
+		f.Add(field.Required(path.Child("name"), "must specify a resource name"))
+	} else {
+		f.Merge(validation.ContainerResourceName(path.Child("name"), m.Name))
+	}
+	if m.Container == "" {
+		f.Add(field.Required(path.Child("container"), "must specify a container"))
+	} else {
+		f.Merge(validation.Follows(utilvalidation.IsDNS1123Label, path.Child("container"), m.Container))
+	}
+	f.Merge(resourceTarget(path.Child("target"), &m.Target))
+	return f.Errs
 }
 
 // metricSpec checks that a metric has exactly one source, the one that its type names.

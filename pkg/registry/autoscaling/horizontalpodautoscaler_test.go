@@ -120,7 +120,40 @@ func TestHorizontalPodAutoscalerColumns(t *testing.T) {
 
 func TestHorizontalPodAutoscalerErrors(t *testing.T) {
 	t.Parallel()
+	autoscaler := func(most int32, metrics ...autoscalingv2.MetricSpec) *autoscalingv2.HorizontalPodAutoscaler {
+		return &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: registrytest.Stored("h"), Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "d"}, MaxReplicas: most, Metrics: metrics,
+		}}
+	}
 	registrytest.CheckErrors(t, registrytest.Table(t, Group), []registrytest.WriteCase{
+		{
+			Name: "no limit", Reason: "the limit has no default", Object: autoscaler(0),
+			Want: []string{"spec.maxReplicas: Required value: must be set and greater than 0"},
+		},
+		{
+			Name: "negative limit", Reason: "the target keeps a pod", Object: autoscaler(-1),
+			Want: []string{"spec.maxReplicas: Invalid value: -1: must be greater than or equal to 1"},
+		},
+		{
+			Name: "average of zero", Reason: "the value is there, so it isn't missing, too",
+			Object: autoscaler(1, autoscalingv2.MetricSpec{Type: autoscalingv2.PodsMetricSourceType, Pods: &autoscalingv2.PodsMetricSource{
+				Metric: autoscalingv2.MetricIdentifier{Name: "m"},
+				Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: ptr.To(resource.MustParse("0"))},
+			}}),
+			Want: []string{`spec.metrics[0].pods.target.averageValue: Invalid value: "0": must be positive`},
+		},
+		{
+			Name: "resource of a container", Reason: "no container can request the resource, or have the name",
+			Object: autoscaler(1, autoscalingv2.MetricSpec{Type: autoscalingv2.ContainerResourceMetricSourceType, ContainerResource: &autoscalingv2.ContainerResourceMetricSource{
+				Name: "pods", Container: "A",
+				Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: ptr.To[int32](1)},
+			}}),
+			Want: []string{
+				`spec.metrics[0].containerResource.name: Invalid value: "pods": must be a standard resource for containers`,
+				`spec.metrics[0].containerResource.container: Invalid value: "A": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and ` +
+					`must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')`,
+			},
+		},
 		{
 			Name: "metric", Reason: "a metric has the source of its type",
 			Object: &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: registrytest.Stored("h"), Spec: autoscalingv2.HorizontalPodAutoscalerSpec{

@@ -376,5 +376,5 @@ var jobFields = registry.FieldsOf[*batchv1.Job]{
 		return fields.Set{"status.successful": strconv.Itoa(int(j.Status.Succeeded))}
 	},
 	Names:       []string{"status.successful"},
-	Unsupported: "field label %[1]q not supported for batchv1.Job",
+	Unsupported: "field label %[1]q not supported for Job",
 }

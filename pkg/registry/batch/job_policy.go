@@ -164,11 +164,11 @@ func parseInterval(text string, completions int32) (interval, error) {
 	}
 	var n [2]int32
 	for i, end := range ends {
-		v, err := strconv.ParseInt(end, 10, 32)
+		v, err := strconv.Atoi(end)
 		if err != nil {
 			return interval{}, fmt.Errorf("cannot convert string to integer for index: %q", end)
 		}
-		if v >= int64(completions) {
+		if v >= int(completions) {
 			return interval{}, fmt.Errorf("too large index: %q", end)
 		}
 		n[i] = int32(v)

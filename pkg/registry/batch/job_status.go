@@ -64,7 +64,11 @@ func jobConditionsOf(s *batchv1.JobStatus) jobConditions {
 }
 
 func jobConditionIs(conditions []batchv1.JobCondition, t batchv1.JobConditionType) bool {
-	return slices.ContainsFunc(conditions, func(c batchv1.JobCondition) bool { return c.Type == t && c.Status == corev1.ConditionTrue })
+	return hasJobCondition(conditions, t, corev1.ConditionTrue)
+}
+
+func hasJobCondition(conditions []batchv1.JobCondition, t batchv1.JobConditionType, status corev1.ConditionStatus) bool {
+	return slices.ContainsFunc(conditions, func(c batchv1.JobCondition) bool { return c.Type == t && c.Status == status })
 }
 
 func (c jobConditions) finished() bool { return c.complete || c.failed }
@@ -103,7 +107,8 @@ func (u jobStatusUpdate) checks() []jobStatusCheck {
 	activeChanged := s.Active != old.Active
 	suspended := ptr.Deref(u.spec.Suspend, false)
 	suspendedWithNothingToDo := suspended && u.spec.Completions != nil && *u.spec.Completions == 0
-	resumed := was.suspended && !is.suspended
+	// A job whose condition is missing isn't resumed: the condition must have become false.
+	resumed := was.suspended && hasJobCondition(s.Conditions, batchv1.JobSuspended, corev1.ConditionFalse)
 	scalable := isIndexed(u.spec) && ptr.Equal(u.spec.Completions, u.spec.Parallelism)
 
 	return []jobStatusCheck{
@@ -149,7 +154,7 @@ func (u jobStatusUpdate) checks() []jobStatusCheck {
 		{true, s.CompletionTime != nil && old.CompletionTime != nil && completionChanged,
 			field.Invalid(at("completionTime"), s.CompletionTime, "field is immutable")},
 		{!resumed, old.StartTime != nil && startChanged && !suspended,
-			field.Required(at("startTime"), "startTime cannot be removed for unsuspended job")},
+			field.Invalid(at("startTime"), s.StartTime, "field is immutable for unsuspended job once set")},
 		{true, was.successMet && !is.successMet, conditions("cannot disable the SuccessCriteriaMet=True condition")},
 		{true, was.complete && !was.successMet && is.successMet,
 			conditions("cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions")},

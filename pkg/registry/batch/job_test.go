@@ -84,12 +84,13 @@ func TestJob(t *testing.T) {
 			change: func(j *batchv1.Job) {
 				j.Spec.CompletionMode, j.Spec.Completions = ptr.To(batchv1.IndexedCompletion), ptr.To[int32](5)
 				j.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{
-					{}, {SucceededIndexes: ptr.To("0-1"), SucceededCount: ptr.To[int32](3)}, {SucceededIndexes: ptr.To("5")}}}
+					{}, {SucceededIndexes: ptr.To("0-1"), SucceededCount: ptr.To[int32](3)}, {SucceededIndexes: ptr.To("5")}, {SucceededIndexes: ptr.To("3000000000")}}}
 			},
 			want: []string{
 				"spec.successPolicy.rules[0]: Required value: at least one of succeededCount or succeededIndexes must be specified",
 				"spec.successPolicy.rules[1].succeededCount: Invalid value: 3: must be less than or equal to 2 (the number of indexes in the specified succeededIndexes field)",
 				`spec.successPolicy.rules[2].succeededIndexes: Invalid value: "5": error parsing succeededIndexes: too large index: "5"`,
+				`spec.successPolicy.rules[3].succeededIndexes: Invalid value: "3000000000": error parsing succeededIndexes: too large index: "3000000000"`,
 			},
 		},
 		{
@@ -196,6 +197,17 @@ func TestJobStatusUpdate(t *testing.T) {
 				"status.conditions: Invalid value: cannot disable the terminal Failed=True condition",
 				"status.failed: Invalid value: 1: cannot decrease the failed counter",
 			},
+		},
+		{
+			name: "resumed", reason: "a job that runs again has a new start time",
+			old: batchv1.JobStatus{Conditions: is(batchv1.JobSuspended), StartTime: &start},
+			now: batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionFalse}}},
+		},
+		{
+			name: "condition lost", reason: "a job without the condition Suspended hasn't been resumed, so its start time can't change",
+			old:  batchv1.JobStatus{Conditions: is(batchv1.JobSuspended), StartTime: &start},
+			now:  batchv1.JobStatus{},
+			want: []string{"status.startTime: Invalid value: null: field is immutable for unsuspended job once set"},
 		},
 		{
 			name: "indexes", reason: "the status of a job without indexes lists no indexes",
@@ -310,6 +322,6 @@ func TestJobFieldLabels(t *testing.T) {
 	t.Parallel()
 	registrytest.CheckFieldLabels(t, registrytest.Table(t, Group), []registrytest.FieldLabelCase{{
 		Name: "unknown", Reason: "jobs have an error text of their own",
-		Kind: batchv1.SchemeGroupVersion.WithKind("Job"), Label: "a", Err: `field label "a" not supported for batchv1.Job`,
+		Kind: batchv1.SchemeGroupVersion.WithKind("Job"), Label: "a", Err: `field label "a" not supported for Job`,
 	}})
 }

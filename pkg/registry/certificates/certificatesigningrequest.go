@@ -48,7 +48,7 @@ var certificateSigningRequestKind = registry.Kind{
 		PrepareForStatusUpdate: keepApproval,
 		Validate:               validateCertificateSigningRequest,
 		ValidateUpdate:         validateCertificateSigningRequestUpdate,
-		ValidateStatusUpdate:   validateCertificateSigningRequestStatusUpdate,
+		ValidateStatusUpdate:   validateCertificateSigningRequestUpdate,
 		Through: map[schema.GroupVersion]registry.Validation[*certificatesv1.CertificateSigningRequest]{
 			certificatesv1beta1.SchemeGroupVersion: {Create: validateCertificateSigningRequestV1beta1},
 		},
@@ -124,8 +124,9 @@ func validateCertificateSigningRequestV1beta1(o *certificatesv1.CertificateSigni
 	return signingRequest(o, nil, true)
 }
 
-// validateCertificateSigningRequestUpdate checks an update of a request at the main endpoint. The new object has the
-// stored status, because only subresources change the status.
+// validateCertificateSigningRequestUpdate checks an update of a request at the main endpoint, or of the status that a
+// signer writes. At the main endpoint, the new object has the stored status, because only subresources change the
+// status.
 func validateCertificateSigningRequestUpdate(o, old *certificatesv1.CertificateSigningRequest) field.ErrorList {
 	return signingRequestUpdate(o, old, false)
 }
@@ -133,14 +134,6 @@ func validateCertificateSigningRequestUpdate(o, old *certificatesv1.CertificateS
 // validateCertificateSigningRequestApprovalUpdate checks an update of certificatesigningrequests/approval.
 func validateCertificateSigningRequestApprovalUpdate(o, old *certificatesv1.CertificateSigningRequest) field.ErrorList {
 	return signingRequestUpdate(o, old, true)
-}
-
-// validateCertificateSigningRequestStatusUpdate checks the status that a signer writes.
-func validateCertificateSigningRequestStatusUpdate(o, old *certificatesv1.CertificateSigningRequest) field.ErrorList {
-	f := validation.Findings{Errs: signingRequestUpdate(o, old, false)}
-	f.AddIf(len(old.Status.Certificate) > 0 && !slices.Equal(o.Status.Certificate, old.Status.Certificate),
-		field.Forbidden(field.NewPath("status", "certificate"), "updates may not change certificate once set"))
-	return f.Errs
 }
 
 const leastCertificateLifetime = 600
@@ -196,23 +189,29 @@ func signingRequest(o, old *certificatesv1.CertificateSigningRequest, v1beta1 bo
 	return f.Errs
 }
 
+// signingRequestUpdate checks an update of a request. The argument "approving" is true for an update of the approval
+// subresource, which adds and changes decisions.
 func signingRequestUpdate(o, old *certificatesv1.CertificateSigningRequest, approving bool) field.ErrorList {
 	f := validation.Findings{Errs: signingRequest(o, old, false)}
-	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs)
-	path := field.NewPath("status", "conditions")
-	for _, t := range []certificatesv1.RequestConditionType{
-		certificatesv1.CertificateApproved, certificatesv1.CertificateDenied, certificatesv1.CertificateFailed} {
-		was, now := requestConditions(old, t), requestConditions(o, t)
-		switch failed := t == certificatesv1.CertificateFailed; {
-		case len(now) < len(was):
-			f.Add(field.Forbidden(path, fmt.Sprintf("updates may not remove a condition of type %q", t)))
+	path := validation.StatusPath.Child("conditions")
+	const approved, denied, failed = certificatesv1.CertificateApproved, certificatesv1.CertificateDenied, certificatesv1.CertificateFailed
+	for _, t := range []certificatesv1.RequestConditionType{approved, denied, failed} {
+		f.AddIf(len(requestConditions(o, t)) < len(requestConditions(old, t)),
+			field.Forbidden(path, fmt.Sprintf("updates may not remove a condition of type %q", t)))
+	}
+	for _, t := range []certificatesv1.RequestConditionType{approved, denied} {
+		now, was := requestConditions(o, t), requestConditions(old, t)
+		switch {
+		case approving:
 		case len(now) > len(was):
-			f.AddIf(!approving && !failed, field.Forbidden(path, fmt.Sprintf("updates may not add a condition of type %q", t)))
-		default:
-			f.AddIf(!failed && !apiequality.Semantic.DeepEqual(now, was),
-				field.Forbidden(path, fmt.Sprintf("updates may not modify a condition of type %q", t)))
+			f.Add(field.Forbidden(path, fmt.Sprintf("updates may not add a condition of type %q", t)))
+		case len(now) == len(was) && !apiequality.Semantic.DeepEqual(now, was):
+			f.Add(field.Forbidden(path, fmt.Sprintf("updates may not modify a condition of type %q\n%v", t, validation.Difference(was, now))))
 		}
 	}
+	f.AddIf(len(old.Status.Certificate) > 0 && !slices.Equal(o.Status.Certificate, old.Status.Certificate),
+		field.Forbidden(validation.StatusPath.Child("certificate"), "updates may not modify existing certificate content"))
+	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs)
 	return f.Errs
 }
 
@@ -230,8 +229,9 @@ func requestConditions(o *certificatesv1.CertificateSigningRequest, t certificat
 func requestConditionList(conditions []certificatesv1.CertificateSigningRequestCondition) field.ErrorList {
 	var f validation.Findings
 	var types []certificatesv1.RequestConditionType
+	list := validation.StatusPath.Child("conditions")
 	for i, c := range conditions {
-		path := field.NewPath("status", "conditions").Index(i)
+		path := list.Index(i)
 		f.AddIf(c.Type == "", field.Required(path.Child("type"), ""))
 		allowed := []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionTrue, corev1.ConditionUnknown}
 		decision := c.Type == certificatesv1.CertificateApproved || c.Type == certificatesv1.CertificateDenied
@@ -244,7 +244,7 @@ func requestConditionList(conditions []certificatesv1.CertificateSigningRequestC
 			other = certificatesv1.CertificateApproved
 		}
 		f.AddIf(decision && slices.Contains(types, other),
-			field.Invalid(path.Child("type"), c.Type, "Approved and Denied conditions are mutually exclusive"))
+			field.Invalid(list, c.Type, "Approved and Denied conditions are mutually exclusive"))
 		f.AddIf(slices.Contains(types, c.Type), field.Duplicate(path.Child("type"), c.Type))
 		types = append(types, c.Type)
 	}
@@ -379,10 +379,10 @@ var certificateSigningRequestColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,
 		printers.AgeColumn,
-		printers.Text("SignerName", printers.Doc(certificatesv1.CertificateSigningRequestSpec{}, "signerName")),
-		printers.Text("Requestor", printers.Doc(certificatesv1.CertificateSigningRequestSpec{}, "request")),
-		printers.Text("RequestedDuration", printers.Doc(certificatesv1.CertificateSigningRequestSpec{}, "expirationSeconds")),
-		printers.Text("Condition", printers.Doc(certificatesv1.CertificateSigningRequestStatus{}, "conditions")),
+		printers.Text("SignerName", printers.Doc(certificatesv1beta1.CertificateSigningRequestSpec{}, "signerName")),
+		printers.Text("Requestor", printers.Doc(certificatesv1beta1.CertificateSigningRequestSpec{}, "request")),
+		printers.Text("RequestedDuration", printers.Doc(certificatesv1beta1.CertificateSigningRequestSpec{}, "expirationSeconds")),
+		printers.Text("Condition", printers.Doc(certificatesv1beta1.CertificateSigningRequestStatus{}, "conditions")),
 	},
 	func(r *certificatesv1.CertificateSigningRequest) []any {
 		requested := printers.None

@@ -11,7 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/utils/ptr"
 
@@ -128,4 +130,48 @@ func TestCertificateSigningRequestStatusUpdate(t *testing.T) {
 			),
 		},
 	})
+}
+
+func TestCertificateSigningRequestErrors(t *testing.T) {
+	t.Parallel()
+	request := func(certificate string, conditions ...certificatesv1.CertificateSigningRequestCondition) *certificatesv1.CertificateSigningRequest {
+		for i := range conditions {
+			conditions[i].Status = corev1.ConditionTrue
+		}
+		return &certificatesv1.CertificateSigningRequest{ObjectMeta: registrytest.ClusterStored("r"),
+			Spec:   certificatesv1.CertificateSigningRequestSpec{SignerName: "e.com/s", Usages: []certificatesv1.KeyUsage{certificatesv1.UsageAny}},
+			Status: certificatesv1.CertificateSigningRequestStatus{Certificate: []byte(certificate), Conditions: conditions}}
+	}
+	approved := certificatesv1.CertificateSigningRequestCondition{Type: certificatesv1.CertificateApproved}
+	denied := certificatesv1.CertificateSigningRequestCondition{Type: certificatesv1.CertificateDenied}
+	reworded := approved
+	reworded.Message, reworded.Reason = "m", "r"
+	failed := certificatesv1.CertificateSigningRequestCondition{Type: certificatesv1.CertificateFailed}
+	for _, tc := range []struct {
+		name, reason string
+		errs         field.ErrorList
+		want         []string
+	}{{
+		name: "reworded approval", reason: "an approver may change the reason and the message",
+		errs: validateCertificateSigningRequestApprovalUpdate(request("", reworded), request("", approved)),
+	}, {
+		name: "both decisions", reason: "a request is approved or denied",
+		errs: validateCertificateSigningRequestApprovalUpdate(request("", approved, denied), request("", approved)),
+		want: []string{`status.conditions: Invalid value: "Denied": Approved and Denied conditions are mutually exclusive`},
+	}, {
+		name: "signer's changes", reason: "a signer neither decides nor forgets, and issues once",
+		errs: validateCertificateSigningRequestUpdate(request(string(pem.EncodeToMemory(&pem.Block{Type: "KEY"})), approved), request("c", denied, failed)),
+		want: []string{
+			`status.certificate: Invalid value: "<certificate data>": only CERTIFICATE PEM blocks are allowed, found "KEY"`,
+			`status.conditions: Forbidden: updates may not remove a condition of type "Denied"`,
+			`status.conditions: Forbidden: updates may not remove a condition of type "Failed"`,
+			`status.conditions: Forbidden: updates may not add a condition of type "Approved"`,
+			"status.certificate: Forbidden: updates may not modify existing certificate content",
+		},
+	}} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			registrytest.WantErrors(t, tc.reason, tc.errs, tc.want...)
+		})
+	}
 }

@@ -5,10 +5,8 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
-	"strings"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -22,7 +20,8 @@ import (
 var clusterTrustBundleKind = registry.Kind{
 	Resource: "clustertrustbundles",
 	Object:   &certificatesv1.ClusterTrustBundle{}, List: &certificatesv1.ClusterTrustBundleList{},
-	Printer: &clusterTrustBundleColumns,
+	ConditionalUpdate: true,
+	Printer:           &clusterTrustBundleColumns,
 	Hooks: registry.HooksOf[*certificatesv1.ClusterTrustBundle]{
 		Validate:       validateClusterTrustBundle,
 		ValidateUpdate: validateClusterTrustBundleUpdate,
@@ -45,7 +44,7 @@ func validateClusterTrustBundleUpdate(o, old *certificatesv1.ClusterTrustBundle)
 }
 
 func trustBundle(o, old *certificatesv1.ClusterTrustBundle) field.ErrorList {
-	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, trustBundleName(o.Spec.SignerName))
+	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, podvalidation.TrustBundleName(o.Spec.SignerName))
 	spec := field.NewPath("spec")
 	if o.Spec.SignerName != "" {
 		f.Merge(podvalidation.SignerName(spec.Child("signerName"), o.Spec.SignerName))
@@ -54,27 +53,6 @@ func trustBundle(o, old *certificatesv1.ClusterTrustBundle) field.ErrorList {
 		f.Merge(trustAnchors(spec.Child("trustBundle"), o.Spec.TrustBundle))
 	}
 	return f.Errs
-}
-
-// trustBundleName returns the rule for names of bundles of a signer. An empty signer stands for bundles without a
-// signer.
-func trustBundleName(signer string) apivalidation.ValidateNameFunc {
-	if signer == "" {
-		return func(name string, prefix bool) []string {
-			if strings.Contains(name, ":") {
-				return []string{`ClusterTrustBundle without signer name must not have ":" in its name`}
-			}
-			return apivalidation.NameIsDNSSubdomain(name, prefix)
-		}
-	}
-	start := strings.ReplaceAll(signer, "/", ":") + ":"
-	return func(name string, prefix bool) []string {
-		own, ok := strings.CutPrefix(name, start)
-		if !ok {
-			return []string{fmt.Sprintf("ClusterTrustBundle for signerName %s must be named with prefix %s", signer, start)}
-		}
-		return apivalidation.NameIsDNSSubdomain(own, prefix)
-	}
 }
 
 const maxTrustBundle = 1024 * 1024
@@ -126,7 +104,7 @@ func notAnAnchor(block *pem.Block) string {
 	certificate, err := x509.ParseCertificate(block.Bytes)
 	switch {
 	case err != nil:
-		return "does not parse as X.509: " + err.Error()
+		return "does not parse as X.509"
 	case !certificate.IsCA:
 		return "does not have the CA bit set"
 	}

@@ -50,6 +50,7 @@ var podCertificateRequestKind = registry.Kind{
 	},
 	Status:              true,
 	StatusKeepsMetadata: true,
+	ConditionalUpdate:   true,
 	Printer:             &podCertificateRequestColumns,
 	Hooks: registry.HooksOf[*certificatesv1beta1.PodCertificateRequest]{
 		Validate:             validatePodCertificateRequest,
@@ -77,9 +78,6 @@ const (
 	maxProofOfPossession = 10 * 1024
 	maxStubRequest       = 10 * 1024
 	maxObjectUID         = 128
-	// maxKubernetesSeconds is the longest validity, in seconds, of a certificate that a signer of Kubernetes itself
-	// issues.
-	maxKubernetesSeconds = 24 * 60 * 60
 )
 
 // validatePodCertificateRequest checks a new request of a pod for a certificate (KEP-4317). It also checks that the
@@ -124,10 +122,7 @@ func certificateSeconds(path *field.Path, s *certificatesv1beta1.PodCertificateR
 	if s.MaxExpirationSeconds == nil {
 		return field.ErrorList{field.Required(path, "must be set")}
 	}
-	most := int32(podvalidation.MaxCertificateSeconds)
-	if domain, _, _ := strings.Cut(s.SignerName, "/"); domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io") {
-		most = maxKubernetesSeconds
-	}
+	most := podvalidation.MaxCertificateSeconds(s.SignerName)
 	if seconds := *s.MaxExpirationSeconds; seconds < podvalidation.MinCertificateSeconds || seconds > most {
 		return field.ErrorList{field.Invalid(path, seconds, fmt.Sprintf("must be in the range [%d, %d]", podvalidation.MinCertificateSeconds, most))}
 	}

@@ -31,15 +31,15 @@ var leaseKind = registry.Kind{
 	},
 }
 
-// validateLease checks a new lease.
+// validateLease checks a new lease. Unlike those of most kinds, its finalizers needn't have a domain.
 func validateLease(o *coordinationv1.Lease) field.ErrorList {
-	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
+	f := validation.Findings{Errs: apivalidation.ValidateObjectMeta(&o.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, validation.MetadataPath)}
 	f.Merge(leaseSpec(&o.Spec))
 	return f.Errs
 }
 
 func validateLeaseUpdate(o, old *coordinationv1.Lease) field.ErrorList {
-	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f := validation.Findings{Errs: apivalidation.ValidateObjectMetaUpdate(&o.ObjectMeta, &old.ObjectMeta, validation.MetadataPath)}
 	f.Merge(leaseSpec(&o.Spec))
 	return f.Errs
 }

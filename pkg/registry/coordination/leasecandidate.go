@@ -5,6 +5,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	coordinationv1beta1 "k8s.io/api/coordination/v1beta1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
@@ -26,16 +27,18 @@ var leaseCandidateKind = registry.Kind{
 	},
 }
 
-// validateLeaseCandidate checks a new LeaseCandidate (KEP-4355).
+// validateLeaseCandidate checks a new LeaseCandidate (KEP-4355). Its name may be the name of a process, such as
+// Host_1. As with leases, its finalizers needn't have a domain.
 func validateLeaseCandidate(o *coordinationv1beta1.LeaseCandidate) field.ErrorList {
-	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
+	name := func(name string, _ bool) []string { return utilvalidation.IsConfigMapKey(name) }
+	f := validation.Findings{Errs: apivalidation.ValidateObjectMeta(&o.ObjectMeta, true, name, validation.MetadataPath)}
 	f.Merge(candidateSpec(&o.Spec))
 	return f.Errs
 }
 
 // validateLeaseCandidateUpdate checks an update of a LeaseCandidate. The lease of a candidate can't change.
 func validateLeaseCandidateUpdate(o, old *coordinationv1beta1.LeaseCandidate) field.ErrorList {
-	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f := validation.Findings{Errs: apivalidation.ValidateObjectMetaUpdate(&o.ObjectMeta, &old.ObjectMeta, validation.MetadataPath)}
 	f.Merge(candidateSpec(&o.Spec), validation.Unchanged(field.NewPath("spec", "leaseName"), o.Spec.LeaseName, old.Spec.LeaseName))
 	return f.Errs
 }
@@ -43,27 +46,24 @@ func validateLeaseCandidateUpdate(o, old *coordinationv1beta1.LeaseCandidate) fi
 func candidateSpec(spec *coordinationv1beta1.LeaseCandidateSpec) field.ErrorList {
 	var f validation.Findings
 	path := field.NewPath("spec")
-	f.Merge(validation.Required(validation.ObjectName, path.Child("leaseName"), spec.LeaseName))
+	f.AddIf(spec.LeaseName == "", field.Required(path.Child("leaseName"), ""))
+	// As in kube-apiserver, a version that is missing or invalid counts as 0.0.0 in the comparisons.
 	emulation, err := semver.Parse(spec.EmulationVersion)
-	emulated := err == nil
 	const noVersion = "must be a valid semantic version"
 	f.AddIf(spec.EmulationVersion != "" && err != nil, field.Invalid(path.Child("emulationVersion"), spec.EmulationVersion, noVersion))
+	binaryPath := path.Child("binaryVersion")
+	f.AddIf(spec.BinaryVersion == "", field.Required(binaryPath, ""))
 	binary, err := semver.Parse(spec.BinaryVersion)
-	switch own := path.Child("binaryVersion"); {
-	case spec.BinaryVersion == "":
-		f.Add(field.Required(own, ""))
-	case err != nil:
-		f.Add(field.Invalid(own, spec.BinaryVersion, noVersion))
-	case emulated && binary.LT(emulation):
-		f.Add(field.Invalid(own, spec.BinaryVersion, "must be greater than or equal to `emulationVersion`"))
-	}
+	f.AddIf(spec.BinaryVersion != "" && err != nil, field.Invalid(binaryPath, spec.BinaryVersion, noVersion))
+	f.AddIf(spec.BinaryVersion != "" && binary.LT(emulation),
+		field.Invalid(binaryPath, spec.BinaryVersion, "must be greater than or equal to `emulationVersion`"))
 	if spec.Strategy == "" {
 		f.Add(field.Required(path.Child("strategy"), ""))
 		return f.Errs
 	}
-	f.Merge(leaseStrategy(path.Child("strategy"), spec.Strategy))
-	f.AddIf(spec.Strategy == coordinationv1.OldestEmulationVersion && spec.EmulationVersion == "",
+	f.AddIf(spec.Strategy == coordinationv1.OldestEmulationVersion && emulation.EQ(semver.Version{}),
 		field.Required(path.Child("emulationVersion"), "must be specified when `strategy` is 'OldestEmulationVersion'"))
+	f.Merge(leaseStrategy(path.Child("strategy"), spec.Strategy))
 	return f.Errs
 }
 
@@ -72,8 +72,8 @@ var leaseCandidateColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,
 		printers.Text("LeaseName", printers.Doc(coordinationv1beta1.LeaseCandidateSpec{}, "leaseName")),
-		printers.Text("BinaryVersion", printers.Doc(coordinationv1beta1.LeaseCandidateSpec{}, "binaryVersion")),
-		printers.Text("EmulationVersion", printers.Doc(coordinationv1beta1.LeaseCandidateSpec{}, "emulationVersion")),
+		printers.Text("BinaryVersion", ""),
+		printers.Text("EmulationVersion", ""),
 		printers.AgeColumn,
 	},
 	func(c *coordinationv1beta1.LeaseCandidate) []any {

@@ -10,8 +10,9 @@ import (
 )
 
 // leaseStrategy checks the strategy of a coordinated leader election (KEP-4355). The name of a custom strategy must
-// have a domain.
+// have a domain. As in kube-apiserver, the path in an error has the name of the field twice.
 func leaseStrategy(path *field.Path, strategy coordinationv1.CoordinatedLeaseStrategy) field.ErrorList {
+	path = path.Child("strategy")
 	if strings.Contains(string(strategy), "/") {
 		return validation.Qualified(path, string(strategy))
 	}

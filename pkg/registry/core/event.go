@@ -112,6 +112,8 @@ func validateEventsEventUpdate(o, old *corev1.Event) field.ErrorList {
 		{"firstTimestamp", o.FirstTimestamp, old.FirstTimestamp},
 		{"lastTimestamp", o.LastTimestamp, old.LastTimestamp},
 		{"count", o.Count, old.Count},
+		// As in kube-apiserver, a changed reason causes two errors.
+		{"reason", o.Reason, old.Reason},
 		{"type", o.Type, old.Type},
 		{"eventTime", o.EventTime, old.EventTime},
 		{"action", o.Action, old.Action},

@@ -64,6 +64,11 @@ func TestEventErrors(t *testing.T) {
 			errs: validateEventsEventUpdate(build(once), build(func(*corev1.Event) {})), want: []string{tooFew},
 		},
 		{
+			name: "another reason", reason: "as in kube-apiserver, the error is listed twice",
+			errs: validateEventsEventUpdate(build(func(e *corev1.Event) { e.Reason = "other" }), build(func(*corev1.Event) {})),
+			want: []string{`reason: Invalid value: "other": field is immutable`, `reason: Invalid value: "other": field is immutable`},
+		},
+		{
 			name: "v1beta1", reason: "the error has the name that events.k8s.io/v1beta1 has for the field",
 			errs: eventKind.Hooks.(registry.HooksOf[*corev1.Event]).Through[eventsv1beta1.SchemeGroupVersion].Create(
 				build(func(e *corev1.Event) { e.ReportingController = "" })),

@@ -3,7 +3,9 @@ package core
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,7 +44,7 @@ var nodeKind = registry.Kind{
 	StatusOnCreate: true,
 	Printer:        &nodeColumns,
 	Hooks: registry.HooksOf[*corev1.Node]{
-		PrepareForCreate:       func(_ context.Context, n *corev1.Node) { dropConfigSource(n, &corev1.Node{}) },
+		PrepareForCreate:       func(_ context.Context, n *corev1.Node) { dropConfig(n) },
 		PrepareForUpdate:       func(_ context.Context, n, old *corev1.Node) { dropConfigSource(n, old) },
 		PrepareForStatusUpdate: func(_ context.Context, n, old *corev1.Node) { dropConfigStatus(n, old) },
 		Validate:               validateNode,
@@ -80,7 +82,12 @@ func validateNode(o *corev1.Node) field.ErrorList { return node(o, &corev1.Node{
 
 func node(o, old *corev1.Node) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
-	f.Merge(avoidedPods(validation.MetadataPath.Child("annotations"), o.Annotations), taints(validation.MetadataPath.Child("taints"), o.Spec.Taints), nodeResources(o), nodeCIDRs(o))
+	f.Merge(nodeAnnotations(o), taints(validation.MetadataPath.Child("taints"), o.Spec.Taints), nodeResources(o))
+	if swap := o.Status.NodeInfo.Swap; swap != nil && swap.Capacity != nil {
+		// The path is kube-apiserver's, although the field is in the status.
+		f.AddIf(*swap.Capacity <= 0, field.Invalid(validation.MetadataPath.Child("nodeSwapStatus", "capacity"), *swap.Capacity, "must be greater than zero"))
+	}
+	f.Merge(declaredFeatures(o), nodeCIDRs(o))
 	// The feature gate InPlacePodVerticalScalingSchedulerPreemption is off, so a write can't set or change the field.
 	f.Merge(validation.GatedOff(validation.SpecPath.Child("podPreemptionPolicy"), o.Spec.PodPreemptionPolicy, old.Spec.PodPreemptionPolicy))
 	return f.Errs
@@ -102,9 +109,6 @@ func nodeCIDRs(o *corev1.Node) field.ErrorList {
 		f.Add(field.InternalError(path, fmt.Errorf("invalid PodCIDRs. failed to check with dual stack with error:%w", err)))
 	}
 	f.AddIf(!dual || len(cidrs) > 2, field.Invalid(path, cidrs, "may specify no more than one CIDR for each IP family"))
-	for i, cidr := range cidrs {
-		f.AddIf(slices.Contains(cidrs[:i], cidr), field.Duplicate(path.Index(i), cidr))
-	}
 	return f.Errs
 }
 
@@ -117,19 +121,67 @@ func validateNodeStatusUpdate(o, old *corev1.Node) field.ErrorList { return node
 
 func nodeChange(o, old *corev1.Node) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.Merge(avoidedPods(validation.MetadataPath.Child("annotations"), o.Annotations), nodeResources(o))
+	f.Merge(nodeAnnotations(o), nodeResources(o), declaredFeatures(o))
 	for i, a := range o.Status.Addresses {
 		f.AddIf(slices.Contains(o.Status.Addresses[:i], a), field.Duplicate(field.NewPath("status", "addresses").Index(i), validation.Unversioned(a)))
 	}
 	spec := field.NewPath("spec")
-	if was := podCIDRs(old); len(was) > 0 {
-		f.AddIf(!slices.Equal(podCIDRs(o), was),
-			field.Forbidden(spec.Child("podCIDRs"), "node updates may not change podCIDR except from \"\" to valid"))
+	if now, was := podCIDRs(o), podCIDRs(old); len(was) > 0 {
+		changed := field.Forbidden(spec.Child("podCIDRs"), "node updates may not change podCIDR except from \"\" to valid")
+		f.AddIf(len(now) != len(was), changed)
+		for i := range was {
+			f.AddIf(len(now) == len(was) && now[i] != was[i], changed)
+		}
 	}
 	f.AddIf(old.Spec.ProviderID != "" && o.Spec.ProviderID != old.Spec.ProviderID,
 		field.Forbidden(spec.Child("providerID"), "node updates may not change providerID except from \"\" to valid"))
 	f.Merge(taints(validation.MetadataPath.Child("taints"), o.Spec.Taints))
 	f.AddIf(o.Spec.DoNotUseExternalID != old.Spec.DoNotUseExternalID, field.Forbidden(spec.Child("externalID"), "may not be updated"))
+	return f.Errs
+}
+
+// nodeAnnotations checks the annotations that old schedulers read.
+func nodeAnnotations(o *corev1.Node) field.ErrorList {
+	path := validation.MetadataPath.Child("annotations")
+	return append(annotatedTaints(path, o.Annotations), avoidedPods(path, o.Annotations)...)
+}
+
+// annotatedTaints checks the annotation with taints. Since Kubernetes 1.6, taints are in the spec.
+func annotatedTaints(path *field.Path, annotations map[string]string) field.ErrorList {
+	value := annotations[corev1.TaintsAnnotationKey]
+	if value == "" {
+		return nil
+	}
+	var list []corev1.Taint
+	if err := json.Unmarshal([]byte(value), &list); err != nil {
+		return field.ErrorList{field.Invalid(path, corev1.TaintsAnnotationKey, err.Error())}
+	}
+	return taints(path.Child(corev1.TaintsAnnotationKey), list)
+}
+
+// featureName is the form of the name of a declared feature, such as MyFeature/mySubFeature.
+var featureName = regexp.MustCompile(`^[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*$`)
+
+// declaredFeatures checks the features that a kubelet declares (KEP-5328). The list is sorted, and has no feature twice.
+func declaredFeatures(o *corev1.Node) field.ErrorList {
+	var f validation.Findings
+	path, list := field.NewPath("status", "declaredFeatures"), o.Status.DeclaredFeatures
+	for i, name := range list {
+		const longest = utilvalidation.DNS1123SubdomainMaxLength
+		switch {
+		case len(name) > longest:
+			f.Add(field.Invalid(path.Index(i), name, fmt.Sprintf("invalid feature name %q: must be no more than %d characters", name, longest)))
+		case !featureName.MatchString(name):
+			f.Add(field.Invalid(path.Index(i), name, fmt.Sprintf("invalid feature name %q: must start with an UpperCamelCase segment, with subsequent "+
+				"segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes", name)))
+		}
+		if i+1 == len(list) {
+			break
+		}
+		next := list[i+1]
+		f.AddIf(name == next, field.Duplicate(path.Index(i+1), next))
+		f.AddIf(name > next, field.Invalid(path.Index(i+1), next, "list must be sorted alphabetically"))
+	}
 	return f.Errs
 }
 
@@ -193,6 +245,12 @@ func taints(path *field.Path, list []corev1.Taint) field.ErrorList {
 		seen.Insert(id)
 	}
 	return f.Errs
+}
+
+// dropConfig drops the source and the status of the kubelet's configuration from a new node.
+func dropConfig(n *corev1.Node) {
+	dropConfigSource(n, &corev1.Node{})
+	dropConfigStatus(n, &corev1.Node{})
 }
 
 // dropConfigSource drops the field for the source of the kubelet's configuration, unless the stored node has it.

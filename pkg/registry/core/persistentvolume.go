@@ -76,7 +76,7 @@ func validatePersistentVolumeUpdate(o, old *corev1.PersistentVolume) field.Error
 		f.Add(field.Invalid(field.NewPath("nodeAffinity"), validation.Unversioned(o.Spec.NodeAffinity),
 			apivalidation.FieldImmutableErrorMsg+", except for updating from beta label to GA"))
 	}
-	f.Merge(keepsAttributesClass(o.Spec.VolumeAttributesClassName, old.Spec.VolumeAttributesClassName, false))
+	f.Merge(keepsAttributesClass(o.Spec.VolumeAttributesClassName, old.Spec.VolumeAttributesClassName))
 	return f.Errs
 }
 

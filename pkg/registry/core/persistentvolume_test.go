@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,6 +70,59 @@ func TestPersistentVolumeDifference(t *testing.T) {
    "FSType": "",
    "VolumeAttributes": null,
 `)
+}
+
+func TestPersistentVolumeErrors(t *testing.T) {
+	t.Parallel()
+	volume := func(source corev1.PersistentVolumeSource) *corev1.PersistentVolume {
+		return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "v"}, Spec: corev1.PersistentVolumeSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Capacity:    registrytest.Quantities("storage", "1Gi"), PersistentVolumeSource: source,
+		}}
+	}
+	long := strings.Repeat("a", 63)
+	registrytest.CheckErrors(t, registrytest.Table(t, Group), []registrytest.WriteCase{
+		{
+			Name: "secrets of a CSI driver", Reason: "a secret has a valid name and namespace; as in kube-apiserver, nodeStageSecretRef isn't checked",
+			Object: volume(corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
+				VolumeHandle:               "h",
+				ControllerPublishSecretRef: &corev1.SecretReference{Name: "A", Namespace: "a.b"},
+				NodeStageSecretRef:         &corev1.SecretReference{Name: "A"},
+				NodeExpandSecretRef:        &corev1.SecretReference{},
+			}}),
+			Want: []string{
+				"spec.csi.driver: Required value",
+				`spec.csi.controllerPublishSecretRef.name: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric ` +
+					"characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is " +
+					`'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`,
+				`spec.csi.controllerPublishSecretRef.namespace: Invalid value: "a.b": must not contain dots`,
+				"spec.csi.nodeExpandSecretRef.name: Required value",
+				"spec.csi.nodeExpandSecretRef.namespace: Required value",
+			},
+		},
+		{
+			Name: "secret of Cinder", Reason: "as in kube-apiserver, the form of the names isn't checked",
+			Object: volume(corev1.PersistentVolumeSource{Cinder: &corev1.CinderPersistentVolumeSource{
+				VolumeID: "v", SecretRef: &corev1.SecretReference{Name: "A"}}}),
+			Want: []string{"spec.cinder.secretRef.namespace: Required value"},
+		},
+		{
+			Name: "iSCSI initiator", Reason: "the name of the initiator is made from the volume and the portal",
+			Object: volume(corev1.PersistentVolumeSource{ISCSI: &corev1.ISCSIPersistentVolumeSource{
+				TargetPortal: long, InitiatorName: ptr.To("eui.0123456789abcdef")}}),
+			Want: []string{
+				`spec.iscsi.targetportal: Invalid value: "` + long + `": Total length of <volume name>:<iscsi.targetPortal> must be under ` +
+					"64 characters if iscsi.initiatorName is specified.",
+				"spec.iscsi.iqn: Required value",
+			},
+		},
+		{
+			Name: "empty namespace of endpoints", Reason: "a namespace that is set has a name",
+			Object: volume(corev1.PersistentVolumeSource{Glusterfs: &corev1.GlusterfsPersistentVolumeSource{
+				EndpointsName: "e", Path: "p", EndpointsNamespace: ptr.To("")}}),
+			Want: []string{`spec.glusterfs.endpointsNamespace: Invalid value: "": if the endpointnamespace is set, it must be a valid namespace name`},
+		},
+	})
 }
 
 func TestPersistentVolumeColumns(t *testing.T) {

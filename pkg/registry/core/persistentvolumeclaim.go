@@ -52,8 +52,8 @@ func validatePersistentVolumeClaim(o *corev1.PersistentVolumeClaim) field.ErrorL
 // validatePersistentVolumeClaimUpdate checks an update of a claim. The spec can change only if the claim gets its
 // volume, requests another size, gets another volume attributes class, or gets its first storage class.
 func validatePersistentVolumeClaimUpdate(o, old *corev1.PersistentVolumeClaim) field.ErrorList {
-	f := validation.Findings{Errs: validatePersistentVolumeClaim(o)}
-	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, f.Errs)
+	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(validatePersistentVolumeClaim(o))
 	now, was := o.DeepCopy(), old.DeepCopy()
 	if was.Spec.VolumeName == "" {
 		was.Spec.VolumeName = now.Spec.VolumeName
@@ -69,7 +69,7 @@ func validatePersistentVolumeClaimUpdate(o, old *corev1.PersistentVolumeClaim) f
 	if now.Status.Phase == corev1.ClaimBound && now.Spec.Resources.Requests != nil {
 		now.Spec.Resources.Requests[storage] = old.Spec.Resources.Requests[storage]
 	}
-	if now.Status.Phase == corev1.ClaimBound && now.Spec.VolumeAttributesClassName != nil {
+	if now.Status.Phase == corev1.ClaimBound {
 		now.Spec.VolumeAttributesClassName = was.Spec.VolumeAttributesClassName
 	}
 	if !apiequality.Semantic.DeepEqual(now.Spec, was.Spec) {
@@ -80,7 +80,7 @@ func validatePersistentVolumeClaimUpdate(o, old *corev1.PersistentVolumeClaim) f
 	f.AddIf(size.Cmp(before) < 0 && size.Cmp(actual) <= 0, field.Forbidden(
 		field.NewPath("spec", "resources", "requests", "storage"), "field can not be less than status.capacity"))
 	f.Merge(validation.Unchanged(field.NewPath("volumeMode"), o.Spec.VolumeMode, old.Spec.VolumeMode))
-	f.Merge(keepsAttributesClass(o.Spec.VolumeAttributesClassName, old.Spec.VolumeAttributesClassName, true))
+	f.Merge(keepsCurrentAttributesClass(o, old))
 	return f.Errs
 }
 
@@ -92,7 +92,7 @@ func validatePersistentVolumeClaimStatusUpdate(o, old *corev1.PersistentVolumeCl
 	for name, amount := range validation.Sorted(o.Status.Capacity) {
 		f.Merge(podvalidation.BasicQuantity(field.NewPath("status", "capacity").Key(string(name)), amount))
 	}
-	path := field.NewPath("status", "allocatedResourceStatus")
+	path := field.NewPath("status", "allocatedResourceStatuses")
 	for name, status := range validation.Sorted(o.Status.AllocatedResourceStatuses) {
 		f.Merge(claimResource(path, name))
 		if !slices.Contains(resizeStatuses, status) {
@@ -143,19 +143,19 @@ func takesOverClass(o, old *corev1.PersistentVolumeClaim) bool {
 // dataSource of an unknown kind unless the client sets dataSourceRef too. If only one of the two fields is left, it
 // copies this field to the other field.
 func prepareDataSources(_ context.Context, c *corev1.PersistentVolumeClaim) {
-	dropUnknownDataSource(&c.Spec)
 	dropOtherNamespace(&c.Spec)
+	dropUnknownDataSource(&c.Spec)
 	sameDataSources(&c.Spec)
 }
 
 // prepareUpdatedDataSources prepares the data sources of an updated claim. It drops an unknown dataSource only if the
 // stored claim has no data source, and a dataSourceRef with a namespace only if the stored claim has no dataSourceRef.
 func prepareUpdatedDataSources(_ context.Context, c, old *corev1.PersistentVolumeClaim) {
-	if old.Spec.DataSource == nil && old.Spec.DataSourceRef == nil {
-		dropUnknownDataSource(&c.Spec)
-	}
 	if old.Spec.DataSourceRef == nil {
 		dropOtherNamespace(&c.Spec)
+	}
+	if old.Spec.DataSource == nil && old.Spec.DataSourceRef == nil {
+		dropUnknownDataSource(&c.Spec)
 	}
 	sameDataSources(&c.Spec)
 	// The claim may have been stored before dataSourceRef existed.

@@ -28,6 +28,15 @@ func boundClaim(o *corev1.PersistentVolumeClaim) {
 	o.Status.Capacity = registrytest.Quantities("storage", "2Gi")
 }
 
+// attributesClass binds a claim that has a volume attributes class. The argument "applied" is the class that the driver
+// has applied to the volume.
+func attributesClass(name string, applied *string) func(*corev1.PersistentVolumeClaim) {
+	return func(o *corev1.PersistentVolumeClaim) {
+		boundClaim(o)
+		o.Spec.VolumeAttributesClassName, o.Status.CurrentVolumeAttributesClassName = &name, applied
+	}
+}
+
 // TestPersistentVolumeClaimDifference checks that the error about a changed spec shows the changed lines, with the
 // field names of kube-apiserver's internal types.
 func TestPersistentVolumeClaimDifference(t *testing.T) {
@@ -108,6 +117,44 @@ func TestPersistentVolumeClaimErrors(t *testing.T) {
 			Old:    claimOf("3Gi", boundClaim),
 			Want:   []string{"spec.resources.requests.storage: Forbidden: field can not be less than status.capacity"},
 		},
+		{
+			Name: "no volume attributes class", Reason: "no driver has applied the class, so an update can remove the class",
+			Object: claimOf("1Gi", boundClaim),
+			Old:    claimOf("1Gi", attributesClass("gold", nil)),
+		},
+		{
+			Name: "removed volume attributes class", Reason: "a driver has applied the class (KEP-3751)",
+			Object: claimOf("1Gi", boundClaim),
+			Old:    claimOf("1Gi", attributesClass("gold", ptr.To("gold"))),
+			Want:   []string{"spec.volumeAttributesClassName: Forbidden: update to nil is forbidden when status.currentVolumeAttributesClassName is not nil"},
+		},
+		{
+			Name: "empty volume attributes class", Reason: "an empty class is no class",
+			Object: claimOf("1Gi", attributesClass("", ptr.To("gold"))),
+			Old:    claimOf("1Gi", attributesClass("gold", ptr.To("gold"))),
+			Want:   []string{"spec.volumeAttributesClassName: Forbidden: update to empty string is forbidden when status.currentVolumeAttributesClassName is not nil"},
+		},
+		{
+			Name: "update", Reason: "an update checks the metadata first, and the spec once",
+			Object: claimOf("1Gi", func(o *corev1.PersistentVolumeClaim) {
+				o.UID, o.Spec.AccessModes = "other", nil
+			}),
+			Old: claimOf("1Gi", func(o *corev1.PersistentVolumeClaim) { o.UID, o.Spec.AccessModes = "uid", nil }),
+			Want: []string{
+				`metadata.uid: Invalid value: "other": field is immutable`,
+				"spec.accessModes: Required value: at least 1 access mode is required",
+			},
+		},
+		{
+			Name: "unknown state of a resize", Reason: "the error has the path of the map and the name of the resource",
+			Object: claimOf("1Gi", func(o *corev1.PersistentVolumeClaim) {
+				o.Status.AllocatedResourceStatuses = map[corev1.ResourceName]corev1.ClaimResourceStatus{"storage": "x"}
+			}),
+			Old:    claimOf("1Gi", boundClaim),
+			Status: true,
+			Want: []string{`status.allocatedResourceStatuses: Unsupported value: "storage": supported values: "ControllerResizeInProgress", ` +
+				`"ControllerResizeInfeasible", "NodeResizeInProgress", "NodeResizeInfeasible", "NodeResizePending"`},
+		},
 	})
 }
 
@@ -139,6 +186,14 @@ func TestPersistentVolumeClaimCreation(t *testing.T) {
 		{
 			Name: "from another namespace", Reason: "the feature gate CrossNamespaceVolumeDataSource is off",
 			Object: &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{
+				DataSourceRef: &corev1.TypedObjectReference{Kind: "PersistentVolumeClaim", Name: "c", Namespace: ptr.To("other")},
+			}},
+			Want: &corev1.PersistentVolumeClaim{},
+		},
+		{
+			Name: "from another namespace or kind", Reason: "the server drops dataSourceRef first, so dataSource stands alone",
+			Object: &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{
+				DataSource:    &corev1.TypedLocalObjectReference{APIGroup: ptr.To("example.com"), Kind: "Populator", Name: "p"},
 				DataSourceRef: &corev1.TypedObjectReference{Kind: "PersistentVolumeClaim", Name: "c", Namespace: ptr.To("other")},
 			}},
 			Want: &corev1.PersistentVolumeClaim{},

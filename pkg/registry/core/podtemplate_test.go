@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
@@ -17,6 +18,14 @@ func TestPodTemplateWarnings(t *testing.T) {
 			Want:   []string{`template.spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead`},
 		},
 	})
+}
+
+func TestPodTemplateErrors(t *testing.T) {
+	t.Parallel()
+	o := &corev1.PodTemplate{ObjectMeta: registrytest.Stored("t"), Template: corev1.PodTemplateSpec{Spec: registrytest.ValidPodSpec()}}
+	o.Template.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{}}}}
+	defaults.PodTemplateSpec(&o.Template)
+	registrytest.WantErrors(t, "in a template, an image volume needs no reference", validatePodTemplate(o))
 }
 
 func TestPodTemplateDefaults(t *testing.T) {

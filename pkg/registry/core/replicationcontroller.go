@@ -2,8 +2,10 @@ package core
 
 import (
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -73,8 +75,29 @@ func validateReplicationController(o *corev1.ReplicationController) field.ErrorL
 }
 
 func validateReplicationControllerUpdate(o, old *corev1.ReplicationController) field.ErrorList {
-	f := validation.Findings{Errs: validateReplicationController(o)}
-	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, replicationControllerSpec(validation.SpecPath, &o.Spec))
+	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(replicationControllerSpec(validation.SpecPath, &o.Spec), keepsNonConvertible(o, old))
+	return f.Errs
+}
+
+// keepsNonConvertible checks that an update doesn't change a field that the stored version of the object can't hold. An
+// annotation of the stored object has such a field's name and value.
+func keepsNonConvertible(o, old *corev1.ReplicationController) field.ErrorList {
+	var f validation.Findings
+	for key, value := range validation.Sorted(old.Annotations) {
+		if !strings.HasPrefix(key, corev1.NonConvertibleAnnotationPrefix) {
+			continue
+		}
+		_, name, ok := strings.Cut(key, "/")
+		switch {
+		case !ok:
+		case strings.Contains(name, "selector"):
+			f.AddIf(!apiequality.Semantic.DeepEqual(o.Spec.Selector, old.Spec.Selector),
+				field.Invalid(validation.SpecPath.Child("selector"), o.Spec.Selector, "cannot update non-convertible selector"))
+		default:
+			f.Add(&field.Error{Type: field.ErrorTypeNotFound, Field: name, BadValue: value, Detail: "unknown non-convertible field"})
+		}
+	}
 	return f.Errs
 }
 

@@ -17,6 +17,48 @@ func TestReplicationController(t *testing.T) {
 		"spec.selector: Required value", "spec.template: Required value")
 }
 
+func TestReplicationControllerErrors(t *testing.T) {
+	t.Parallel()
+	controller := func(app string, annotations map[string]string) *corev1.ReplicationController {
+		rc := &corev1.ReplicationController{ObjectMeta: registrytest.Stored("r"), Spec: corev1.ReplicationControllerSpec{
+			Template: &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": app}}, Spec: registrytest.ValidPodSpec()},
+		}}
+		defaultReplicationController(rc)
+		rc.Annotations = annotations
+		return rc
+	}
+	selector := map[string]string{"non-convertible.kubernetes.io/selector": "a in (b)"}
+	unnamed := controller("a", nil)
+	unnamed.Name, unnamed.Spec.MinReadySeconds = "A", -1
+	stored := controller("a", nil)
+	stored.Name = "A"
+	registrytest.CheckErrors(t, registrytest.Table(t, Group), []registrytest.WriteCase{
+		{
+			Name: "update", Reason: "an update checks the spec once, and doesn't check the stored name",
+			Object: unnamed,
+			Old:    stored,
+			Want:   []string{"spec.minReadySeconds: Invalid value: -1: must be greater than or equal to 0"},
+		},
+		{
+			Name: "non-convertible selector", Reason: "core v1 can't hold the stored selector, so an update can't change the selector",
+			Object: controller("b", selector),
+			Old:    controller("a", selector),
+			Want:   []string{`spec.selector: Invalid value: {"app":"b"}: cannot update non-convertible selector`},
+		},
+		{
+			Name: "same non-convertible selector", Reason: "an update can keep the selector",
+			Object: controller("a", selector),
+			Old:    controller("a", selector),
+		},
+		{
+			Name: "another non-convertible field", Reason: "only the selector can be non-convertible",
+			Object: controller("a", nil),
+			Old:    controller("a", map[string]string{"non-convertible.kubernetes.io/x": "y"}),
+			Want:   []string{`x: Not found: "y": unknown non-convertible field`},
+		},
+	})
+}
+
 func TestReplicationControllerWarnings(t *testing.T) {
 	t.Parallel()
 	registrytest.CheckWarnings(t, registrytest.Table(t, Group), []registrytest.WriteCase{

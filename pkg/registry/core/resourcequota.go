@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
 // resourceQuotaKind is the row of resourcequotas in the server's table of kinds.
@@ -31,6 +33,7 @@ var resourceQuotaKind = registry.Kind{
 		Validate:             validateResourceQuota,
 		ValidateUpdate:       validateResourceQuotaUpdate,
 		ValidateStatusUpdate: validateResourceQuotaStatusUpdate,
+		Warnings:             resourceQuotaWarnings,
 	},
 }
 
@@ -48,8 +51,8 @@ func validateResourceQuota(o *corev1.ResourceQuota) field.ErrorList {
 }
 
 func validateResourceQuotaUpdate(o, old *corev1.ResourceQuota) field.ErrorList {
-	f := validation.Findings{Errs: validateResourceQuota(o)}
-	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, quotaSpec(&o.Spec))
+	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(quotaSpec(&o.Spec))
 	f.AddIf(!sets.New(o.Spec.Scopes...).Equal(sets.New(old.Spec.Scopes...)),
 		field.Invalid(field.NewPath("spec", "scopes"), o.Spec.Scopes, apivalidation.FieldImmutableErrorMsg))
 	return f.Errs
@@ -118,12 +121,12 @@ func quotaSpec(spec *corev1.ResourceQuotaSpec) field.ErrorList {
 		}
 		scopes.Insert(scope)
 	}
-	conflict := func(at *field.Path, value any) {
+	conflict := func(at *field.Path) {
 		for _, pair := range [][]corev1.ResourceQuotaScope{
 			{corev1.ResourceQuotaScopeBestEffort, corev1.ResourceQuotaScopeNotBestEffort},
 			{corev1.ResourceQuotaScopeTerminating, corev1.ResourceQuotaScopeNotTerminating},
 		} {
-			f.AddIf(scopes.HasAll(pair...), field.Invalid(at, value, "conflicting scopes"))
+			f.AddIf(scopes.HasAll(pair...), field.Invalid(at, spec.Scopes, "conflicting scopes"))
 		}
 		scopes = sets.New[corev1.ResourceQuotaScope]()
 	}
@@ -132,7 +135,7 @@ func quotaSpec(spec *corev1.ResourceQuotaSpec) field.ErrorList {
 		limits(scope, field.Invalid(at, spec.Scopes, "unsupported scope"),
 			field.Invalid(at, spec.Scopes, "unsupported scope applied to resource"))
 	}
-	conflict(at, spec.Scopes)
+	conflict(at)
 	if spec.ScopeSelector == nil {
 		return f.Errs
 	}
@@ -143,7 +146,7 @@ func quotaSpec(spec *corev1.ResourceQuotaSpec) field.ErrorList {
 			field.Invalid(at, shown, "unsupported scope applied to resource"))
 		f.Merge(quotaRequirement(at, &r))
 	}
-	conflict(at, shown)
+	conflict(at)
 	return f.Errs
 }
 
@@ -168,6 +171,29 @@ func quotaRequirement(at *field.Path, r *corev1.ScopedResourceSelectorRequiremen
 		f.Add(field.Invalid(operator, r.Operator, "not a valid selector operator"))
 	}
 	return f.Errs
+}
+
+// resourceQuotaWarnings warns of a new quota that lets pods request more of a resource than their limits may add up to.
+func resourceQuotaWarnings(_ context.Context, q, old *corev1.ResourceQuota) []string {
+	if old != nil {
+		return nil
+	}
+	var l warnings.List
+	for _, name := range []corev1.ResourceName{
+		corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceStorage, corev1.ResourceEphemeralStorage,
+	} {
+		requests, limits := "requests."+name, "limits."+name
+		request, requested := q.Spec.Hard[requests]
+		// For a quota, cpu and requests.cpu are the same, and so are memory and requests.memory.
+		if !requested && validation.ComputeResources.Has(name) {
+			requests = name
+			request, requested = q.Spec.Hard[requests]
+		}
+		if limit, limited := q.Spec.Hard[limits]; requested && limited && request.Cmp(limit) > 0 {
+			l.Add(fmt.Sprintf("ResourceQuota %s (%s) should be less than %s (%s)", requests, request.String(), limits, limit.String()))
+		}
+	}
+	return l
 }
 
 // resourceQuotaColumns makes the rows of kubectl get. They show the used and the allowed amounts. Limits are in a

@@ -68,53 +68,45 @@ const (
 
 // validateEndpointSlice checks a new slice.
 func validateEndpointSlice(o *discoveryv1.EndpointSlice) field.ErrorList {
-	return endpointSlice(o, nil)
+	return endpointSlice(o, &discoveryv1.EndpointSlice{})
 }
 
-func endpointSlice(o *discoveryv1.EndpointSlice, stored []string) field.ErrorList {
+func endpointSlice(o, old *discoveryv1.EndpointSlice) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	f.Merge(validation.RequiredOneOf(field.NewPath("addressType"), o.AddressType,
 		discoveryv1.AddressTypeFQDN, discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6))
-	path := field.NewPath("endpoints")
-	if n := len(o.Endpoints); n > maxSliceEndpoints {
-		f.Add(field.TooMany(path, n, maxSliceEndpoints))
-	} else {
-		for i := range o.Endpoints {
-			f.Merge(sliceEndpoint(path.Index(i), &o.Endpoints[i], o.AddressType, stored))
-		}
-	}
 	f.Merge(slicePorts(field.NewPath("ports"), o.Ports))
+	// Endpoints that older versions of Kubernetes have stored stay valid. The comparison is last, because it is slow.
+	if errs := sliceEndpoints(field.NewPath("endpoints"), o); len(errs) > 0 && !apiequality.Semantic.DeepEqual(o.Endpoints, old.Endpoints) {
+		f.Merge(errs)
+	}
 	return f.Errs
 }
 
 func validateEndpointSliceUpdate(o, old *discoveryv1.EndpointSlice) field.ErrorList {
-	var stored []string
-	for _, e := range old.Endpoints {
-		stored = append(stored, e.Addresses...)
-	}
-	f := validation.Findings{Errs: endpointSlice(o, stored)}
+	f := validation.Findings{Errs: endpointSlice(o, old)}
 	f.Merge(validation.Unchanged(field.NewPath("addressType"), o.AddressType, old.AddressType))
 	return f.Errs
 }
 
-func sliceEndpoint(path *field.Path, e *discoveryv1.Endpoint, family discoveryv1.AddressType, stored []string) field.ErrorList {
+func sliceEndpoints(path *field.Path, o *discoveryv1.EndpointSlice) field.ErrorList {
+	if n := len(o.Endpoints); n > maxSliceEndpoints {
+		return field.ErrorList{field.TooMany(path, n, maxSliceEndpoints)}
+	}
+	var f validation.Findings
+	for i := range o.Endpoints {
+		f.Merge(sliceEndpoint(path.Index(i), &o.Endpoints[i], o.AddressType))
+	}
+	return f.Errs
+}
+
+func sliceEndpoint(path *field.Path, e *discoveryv1.Endpoint, family discoveryv1.AddressType) field.ErrorList {
 	var f validation.Findings
 	addresses := path.Child("addresses")
 	f.AddIf(len(e.Addresses) == 0, field.Required(addresses, "must contain at least 1 address"))
 	f.Merge(validation.Few(addresses, len(e.Addresses), maxSliceAddresses))
 	for i, a := range e.Addresses {
-		switch family {
-		case discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6:
-			if errs := validation.LegacyIP(addresses.Index(i), a, stored); len(errs) > 0 {
-				f.Merge(errs)
-				continue
-			}
-			v6 := utilsnet.IsIPv6String(a)
-			f.AddIf(v6 != (family == discoveryv1.AddressTypeIPv6), field.Invalid(addresses, a, fmt.Sprintf("must be an %s address", family)))
-			f.Merge(validation.EndpointIP(addresses.Index(i), a))
-		case discoveryv1.AddressTypeFQDN:
-			f.Merge(utilvalidation.IsFullyQualifiedDomainName(addresses.Index(i), a))
-		}
+		f.Merge(sliceAddress(addresses, i, a, family))
 	}
 	if e.NodeName != nil {
 		f.Merge(validation.Follows(validation.ObjectName, path.Child("nodeName"), *e.NodeName))
@@ -131,15 +123,42 @@ func sliceEndpoint(path *field.Path, e *discoveryv1.Endpoint, family discoveryv1
 	return f.Errs
 }
 
+// sliceAddress checks the address with the index i. Only an IPv6 address must be in canonical form.
+func sliceAddress(addresses *field.Path, i int, a string, family discoveryv1.AddressType) field.ErrorList {
+	path := addresses.Index(i)
+	var f validation.Findings
+	switch family {
+	case discoveryv1.AddressTypeFQDN:
+		return utilvalidation.IsFullyQualifiedDomainName(path, a)
+	case discoveryv1.AddressTypeIPv4:
+		f.Errs = validation.LegacyIP(path, a, nil)
+	case discoveryv1.AddressTypeIPv6:
+		f.Errs = utilvalidation.IsValidIP(path, a)
+	default:
+		return nil
+	}
+	if len(f.Errs) > 0 {
+		return f.Errs
+	}
+	v6 := utilsnet.IsIPv6String(a)
+	f.AddIf(v6 != (family == discoveryv1.AddressTypeIPv6), field.Invalid(addresses, a, fmt.Sprintf("must be an %s address", family)))
+	f.Merge(validation.EndpointIP(path, a))
+	return f.Errs
+}
+
 func sliceHints(path *field.Path, hints *discoveryv1.EndpointHints) field.ErrorList {
 	var f validation.Findings
 	zones, nodes := path.Child("forZones"), path.Child("forNodes")
-	f.Merge(validation.Few(zones, len(hints.ForZones), maxSliceHints))
+	if errs := validation.Few(zones, len(hints.ForZones), maxSliceHints); len(errs) > 0 {
+		return errs
+	}
 	for i, zone := range hints.ForZones {
 		f.AddIf(slices.Contains(hints.ForZones[:i], zone), field.Duplicate(zones.Index(i).Child("name"), zone.Name))
 		f.Merge(validation.Follows(utilvalidation.IsValidLabelValue, zones.Index(i).Child("name"), zone.Name))
 	}
-	f.Merge(validation.Few(nodes, len(hints.ForNodes), maxSliceHints))
+	if errs := validation.Few(nodes, len(hints.ForNodes), maxSliceHints); len(errs) > 0 {
+		return append(f.Errs, errs...)
+	}
 	for i, node := range hints.ForNodes {
 		f.AddIf(slices.Contains(hints.ForNodes[:i], node), field.Duplicate(nodes.Index(i).Child("name"), node.Name))
 		f.Merge(validation.Follows(validation.ObjectName, nodes.Index(i).Child("name"), node.Name))
@@ -147,6 +166,7 @@ func sliceHints(path *field.Path, hints *discoveryv1.EndpointHints) field.ErrorL
 	return f.Errs
 }
 
+// slicePorts checks the ports of a slice. As in kube-apiserver, the number of a port isn't checked.
 func slicePorts(path *field.Path, ports []discoveryv1.EndpointPort) field.ErrorList {
 	if len(ports) > maxSlicePorts {
 		return field.ErrorList{field.TooMany(path, len(ports), maxSlicePorts)}
@@ -161,9 +181,6 @@ func slicePorts(path *field.Path, ports []discoveryv1.EndpointPort) field.ErrorL
 		}
 		f.AddIf(slices.Contains(names, name), field.Duplicate(path.Child("name"), name))
 		names = append(names, name)
-		if port.Port != nil {
-			f.Merge(validation.PortNumber(path.Child("port"), *port.Port))
-		}
 		f.Merge(validation.OneOf(path.Child("protocol"), ptr.Deref(port.Protocol, ""), validation.Protocols...))
 		if port.AppProtocol != nil {
 			f.Merge(validation.Qualified(path.Child("appProtocol"), *port.AppProtocol))

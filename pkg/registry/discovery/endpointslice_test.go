@@ -3,6 +3,7 @@ package discovery
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -21,6 +22,52 @@ func TestEndpointSliceColumns(t *testing.T) {
 				Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"a", "b"}}, {Addresses: []string{"c", "d"}}},
 			},
 			Want: []any{"x", "IPv4", "80,dns,*", "a,b,c + 1 more...", "30d"},
+		},
+	})
+}
+
+func TestEndpointSliceErrors(t *testing.T) {
+	t.Parallel()
+	slice := func(family discoveryv1.AddressType, address string, change func(*discoveryv1.EndpointSlice)) *discoveryv1.EndpointSlice {
+		s := &discoveryv1.EndpointSlice{
+			ObjectMeta: registrytest.Stored("s"), AddressType: family,
+			Ports:     []discoveryv1.EndpointPort{{Name: ptr.To("p"), Port: ptr.To[int32](70000), Protocol: ptr.To(corev1.ProtocolTCP)}},
+			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{address}}},
+		}
+		change(s)
+		return s
+	}
+	unchanged := func(*discoveryv1.EndpointSlice) {}
+	var zones []discoveryv1.ForZone
+	for range 9 {
+		zones = append(zones, discoveryv1.ForZone{Name: "z"})
+	}
+	registrytest.CheckErrors(t, registrytest.Table(t, Group), []registrytest.WriteCase{
+		{
+			Name: "port number", Reason: "kube-apiserver doesn't check the number of a port",
+			Object: slice(discoveryv1.AddressTypeIPv6, "2001:db8::1", unchanged),
+		},
+		{
+			Name: "IPv6 address in another form", Reason: "an IPv6 address is in canonical form",
+			Object: slice(discoveryv1.AddressTypeIPv6, "2001:DB8::1", unchanged),
+			Want:   []string{`endpoints[0].addresses[0]: Invalid value: "2001:DB8::1": must be in canonical form ("2001:db8::1")`},
+		},
+		{
+			Name: "stored endpoints", Reason: "an update that keeps the endpoints doesn't check them",
+			Object: slice(discoveryv1.AddressTypeIPv6, "2001:DB8::1", unchanged),
+			Old:    slice(discoveryv1.AddressTypeIPv6, "2001:DB8::1", unchanged),
+		},
+		{
+			Name: "ports and endpoints", Reason: "ports are checked before endpoints, and too many hints get a single error",
+			Object: slice(discoveryv1.AddressTypeIPv4, "2001:db8::1", func(s *discoveryv1.EndpointSlice) {
+				s.Ports[0].Protocol = ptr.To(corev1.Protocol("X"))
+				s.Endpoints[0].Hints = &discoveryv1.EndpointHints{ForZones: zones, ForNodes: []discoveryv1.ForNode{{Name: "A"}}}
+			}),
+			Want: []string{
+				`ports[0].protocol: Unsupported value: "X": supported values: "SCTP", "TCP", "UDP"`,
+				`endpoints[0].addresses: Invalid value: "2001:db8::1": must be an IPv4 address`,
+				"endpoints[0].hints.forZones: Too many: 9: must have at most 8 items",
+			},
 		},
 	})
 }

@@ -14,7 +14,7 @@ func flowConditions[C any](conditions []C, typeOf func(C) string) field.ErrorLis
 	for i, c := range conditions {
 		path, t := field.NewPath("status", "conditions").Index(i).Child("type"), typeOf(c)
 		f.AddIf(seen.Has(t), field.Duplicate(path, t))
-		f.AddIf(t == "", field.Required(path, "must not be empty"))
+		f.AddIf(t == "", field.Required(path, ""))
 		seen.Insert(t)
 	}
 	return f.Errs

@@ -93,6 +93,10 @@ func limited(lendablePercent **int32, q *flowcontrolv1.QueuingConfiguration) {
 // validatePriorityLevelConfiguration checks a new level.
 func validatePriorityLevelConfiguration(o *flowcontrolv1.PriorityLevelConfiguration) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
+	// Only v1beta3 has this annotation, and the conversion from v1beta3 removes it.
+	_, marked := o.Annotations[flowcontrolv1beta3.PriorityLevelPreserveZeroConcurrencySharesKey]
+	f.AddIf(marked, field.Forbidden(validation.MetadataPath.Child("annotations"),
+		fmt.Sprintf("annotation '%s' is forbidden", flowcontrolv1beta3.PriorityLevelPreserveZeroConcurrencySharesKey)))
 	f.Merge(priorityLevelSpec(o))
 	for _, fixed := range bootstrap.MandatoryPriorityLevelConfigurations {
 		if fixed.Name != o.Name {
@@ -123,7 +127,7 @@ func priorityLevelSpec(o *flowcontrolv1.PriorityLevelConfiguration) field.ErrorL
 	path := field.NewPath("spec")
 	isExempt := o.Spec.Type == flowcontrolv1.PriorityLevelEnablementExempt
 	f.AddIf((o.Name == flowcontrolv1.PriorityLevelConfigurationNameExempt) != isExempt,
-		field.Invalid(path.Child("type"), o.Spec.Type, "type must be 'Exempt' if and only if name is 'exempt'"))
+		field.Invalid(path.Child("type"), o.Spec.Type, "must be 'Exempt' if and only if `name` is 'exempt'"))
 	f.Merge(validation.OneOf(path.Child("type"), o.Spec.Type, flowcontrolv1.PriorityLevelEnablementExempt, flowcontrolv1.PriorityLevelEnablementLimited))
 	switch limited := path.Child("limited"); {
 	case isExempt:

@@ -91,5 +91,9 @@ var ingressClassColumns = printers.Of(
 			}
 			parameters += "/" + p.Name
 		}
-		return []any{c.Name, c.Spec.Controller, parameters, printers.Since(c.CreationTimestamp)}
+		name := c.Name
+		if c.Annotations[networkingv1.AnnotationIsDefaultIngressClass] == "true" {
+			name += " (default)"
+		}
+		return []any{name, c.Spec.Controller, parameters, printers.Since(c.CreationTimestamp)}
 	})

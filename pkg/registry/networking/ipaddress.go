@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
@@ -20,6 +21,7 @@ var ipAddressKind = registry.Kind{
 	ShortNames: []string{"ip"},
 	Object:     &networkingv1.IPAddress{}, List: &networkingv1.IPAddressList{},
 	Printer: &ipAddressColumns,
+	Storage: newIPAddressStorage,
 	Hooks: registry.HooksOf[*networkingv1.IPAddress]{
 		Validate:       validateIPAddress,
 		ValidateUpdate: validateIPAddressUpdate,
@@ -52,12 +54,24 @@ func validateIPAddress(o *networkingv1.IPAddress) field.ErrorList {
 
 // validateIPAddressUpdate checks an update of an IPAddress. The parentRef can't change.
 func validateIPAddressUpdate(o, old *networkingv1.IPAddress) field.ErrorList {
-	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
-	path := field.NewPath("spec", "parentRef")
-	f.AddIf(o.Spec.ParentRef == nil, field.Required(path, ""))
-	f.Merge(validation.Unchanged(path, o.Spec.ParentRef, old.Spec.ParentRef))
+	f := validation.Findings{Errs: validateIPAddress(o)}
+	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs,
+		validation.Unchanged(field.NewPath("spec", "parentRef"), o.Spec.ParentRef, old.Spec.ParentRef))
 	return f.Errs
 }
+
+// newIPAddressStorage makes the generateName of an IPAddress its name, because an address with a suffix is no address.
+func newIPAddressStorage(main *registry.Storage, _ registry.Dependencies) (rest.Storage, error) {
+	main.Strategy.NameGenerator = noSuffix{}
+	main.CreateStrategy = main.Strategy
+	return main, nil
+}
+
+// noSuffix generates names without a random suffix.
+type noSuffix struct{}
+
+// GenerateName implements names.NameGenerator.
+func (noSuffix) GenerateName(base string) string { return base }
 
 // ipAddressColumns makes the rows of kubectl get. A row has one cell more than there are columns, so the age isn't
 // shown. kube-apiserver has the same mismatch.

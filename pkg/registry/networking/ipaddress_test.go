@@ -4,7 +4,9 @@ import (
 	"testing"
 
 	networkingv1 "k8s.io/api/networking/v1"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
@@ -21,6 +23,17 @@ func TestIPAddressColumns(t *testing.T) {
 	})
 }
 
+func TestIPAddressGenerateName(t *testing.T) {
+	t.Parallel()
+	main := &registry.Storage{Store: &genericregistry.Store{}, Strategy: registrytest.Strategy(t, registrytest.Table(t, Group), &networkingv1.IPAddress{})}
+	if _, err := newIPAddressStorage(main, registry.Dependencies{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := main.CreateStrategy.GenerateName("10.0.0.1"); got != "10.0.0.1" {
+		t.Errorf("the generated name is %q: an address gets no suffix, because its name would be invalid", got)
+	}
+}
+
 func TestIPAddressErrors(t *testing.T) {
 	t.Parallel()
 	registrytest.CheckErrors(t, registrytest.Table(t, Group), []registrytest.WriteCase{
@@ -30,6 +43,17 @@ func TestIPAddressErrors(t *testing.T) {
 			Old: &networkingv1.IPAddress{
 				ObjectMeta: registrytest.ClusterStored("10.0.0.1"), Spec: networkingv1.IPAddressSpec{ParentRef: &networkingv1.ParentReference{Resource: "services", Name: "s"}}},
 			Want: []string{"spec.parentRef: Required value", "spec.parentRef: Invalid value: null: field is immutable"},
+		},
+		{
+			Name: "other parent", Reason: "an update makes the checks of a create, too",
+			Object: &networkingv1.IPAddress{
+				ObjectMeta: registrytest.ClusterStored("10.0.0.1"), Spec: networkingv1.IPAddressSpec{ParentRef: &networkingv1.ParentReference{Resource: "services"}}},
+			Old: &networkingv1.IPAddress{
+				ObjectMeta: registrytest.ClusterStored("10.0.0.1"), Spec: networkingv1.IPAddressSpec{ParentRef: &networkingv1.ParentReference{Resource: "services", Name: "s"}}},
+			Want: []string{
+				"spec.parentRef.name: Required value",
+				`spec.parentRef: Invalid value: {"Group":"","Resource":"services","Namespace":"","Name":""}: field is immutable`,
+			},
 		},
 	})
 }

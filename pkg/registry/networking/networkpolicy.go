@@ -180,7 +180,7 @@ func ipBlock(path *field.Path, b *networkingv1.IPBlock, stored []string) field.E
 var networkPolicyColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,
-		printers.Text("Pod-Selector", printers.Doc(extensionsv1beta1.NetworkPolicySpec{}, "podSelector")),
+		printers.Text("Pod-Selector", printers.Doc(networkingv1.NetworkPolicySpec{}, "podSelector")),
 		printers.AgeColumn,
 	},
 	func(p *networkingv1.NetworkPolicy) []any {

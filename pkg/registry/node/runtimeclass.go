@@ -10,7 +10,6 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
@@ -29,6 +28,7 @@ var runtimeClassKind = registry.Kind{
 		registry.DefaultOf(defaultRuntimeClassV1alpha1),
 		registry.DefaultLike[nodev1beta1.RuntimeClass](defaultRuntimeClass),
 	},
+	CreateOnUpdate:    true,
 	ConditionalUpdate: true,
 	Printer:           &runtimeClassColumns,
 	Hooks: registry.HooksOf[*nodev1.RuntimeClass]{
@@ -50,10 +50,11 @@ func defaultRuntimeClassV1alpha1(c *nodev1alpha1.RuntimeClass) {
 	}
 }
 
-// validateRuntimeClass checks a new RuntimeClass (KEP-585).
+// validateRuntimeClass checks a new RuntimeClass (KEP-585). Unlike those of most kinds, its finalizers needn't have a
+// domain.
 func validateRuntimeClass(o *nodev1.RuntimeClass) field.ErrorList {
-	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
-	f.Merge(validation.Follows(validation.Named(apivalidation.NameIsDNSLabel), field.NewPath("handler"), o.Handler))
+	f := validation.Findings{Errs: apivalidation.ValidateObjectMeta(&o.ObjectMeta, false, apivalidation.NameIsDNSSubdomain, validation.MetadataPath)}
+	f.Merge(validation.Required(validation.Named(apivalidation.NameIsDNSLabel), field.NewPath("handler"), o.Handler))
 	if o.Overhead != nil {
 		f.Merge(validation.ResourceRequirements(field.NewPath("overhead"), &corev1.ResourceRequirements{Limits: o.Overhead.PodFixed},
 			validation.ContainerResourceName, nil))
@@ -68,24 +69,21 @@ func validateRuntimeClass(o *nodev1.RuntimeClass) field.ErrorList {
 
 // validateRuntimeClassUpdate checks an update of a RuntimeClass. The handler can't change.
 func validateRuntimeClassUpdate(o, old *nodev1.RuntimeClass) field.ErrorList {
-	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.Merge(validation.Unchanged(field.NewPath("handler"), o.Handler, old.Handler))
+	f := validation.Findings{Errs: validateRuntimeClass(o)}
+	f.Merge(apivalidation.ValidateObjectMetaUpdate(&o.ObjectMeta, &old.ObjectMeta, validation.MetadataPath),
+		validation.Unchanged(field.NewPath("handler"), o.Handler, old.Handler))
 	return f.Errs
 }
 
+// runtimeTolerations checks tolerations. Two tolerations mustn't differ only in their seconds.
 func runtimeTolerations(path *field.Path, ts []corev1.Toleration) field.ErrorList {
 	f := validation.Findings{Errs: podvalidation.Tolerations(path, ts)}
-	type toleration struct {
-		key, value string
-		operator   corev1.TolerationOperator
-		effect     corev1.TaintEffect
-		seconds    int64
-	}
-	seen := map[toleration]bool{}
+	seen := map[corev1.Toleration]bool{}
 	for i, t := range ts {
-		id := toleration{t.Key, t.Value, t.Operator, t.Effect, ptr.Deref(t.TolerationSeconds, -1)}
-		f.AddIf(seen[id], field.Duplicate(path.Index(i), validation.Unversioned(t)))
-		seen[id] = true
+		timeless := t
+		timeless.TolerationSeconds = nil
+		f.AddIf(seen[timeless], field.Duplicate(path.Index(i), validation.Unversioned(t)))
+		seen[timeless] = true
 	}
 	return f.Errs
 }

@@ -22,6 +22,13 @@ const (
 
 // PodAnnotations checks annotations that Kubernetes defines for pods, such as the pod deletion cost.
 func PodAnnotations(path *field.Path, annotations map[string]string, spec *corev1.PodSpec) field.ErrorList {
+	return UpdatedPodAnnotations(path, annotations, nil, spec)
+}
+
+// UpdatedPodAnnotations checks the same annotations for an update. If the pod deletion cost of the stored pod is invalid,
+// which old versions of Kubernetes accepted, the pod can keep or change it. The argument "stored" has the annotations of
+// the stored pod.
+func UpdatedPodAnnotations(path *field.Path, annotations, stored map[string]string, spec *corev1.PodSpec) field.ErrorList {
 	var f validation.Findings
 	if v, mirror := annotations[corev1.MirrorPodAnnotationKey]; mirror {
 		f.AddIf(spec.NodeName == "", field.Invalid(path.Key(corev1.MirrorPodAnnotationKey), v, "must set spec.nodeName if mirror pod annotation is set"))
@@ -34,11 +41,13 @@ func PodAnnotations(path *field.Path, annotations map[string]string, spec *corev
 			f.Merge(Tolerations(path.Child(corev1.TolerationsAnnotationKey), ts))
 		}
 	}
-	if v, set := annotations[corev1.PodDeletionCost]; set && !isDeletionCost(v) {
-		f.Add(field.Invalid(path.Key(corev1.PodDeletionCost), v, "must be a 32bit integer"))
+	f.AddIf(!validDeletionCost(annotations) && validDeletionCost(stored),
+		field.Invalid(path.Key(corev1.PodDeletionCost), annotations[corev1.PodDeletionCost], "must be a 32bit integer"))
+	if v, set := annotations[corev1.SeccompPodAnnotationKey]; set {
+		f.Merge(seccompAnnotation(path.Child(corev1.SeccompPodAnnotationKey), v))
 	}
 	for k, v := range validation.Sorted(annotations) {
-		if k == corev1.SeccompPodAnnotationKey || strings.HasPrefix(k, seccompPrefix) {
+		if strings.HasPrefix(k, seccompPrefix) {
 			f.Merge(seccompAnnotation(path.Child(k), v))
 		}
 	}
@@ -55,10 +64,12 @@ func PodAnnotations(path *field.Path, annotations map[string]string, spec *corev
 	return f.Errs
 }
 
-// isDeletionCost reports whether s is a 32-bit integer without a plus sign and without leading zeros.
-func isDeletionCost(s string) bool {
-	n, err := strconv.ParseInt(s, 10, 32)
-	return err == nil && s == strconv.FormatInt(n, 10)
+// validDeletionCost reports whether the pod deletion cost, if any, is a 32-bit integer that begins neither with a plus
+// sign nor with a superfluous zero. As in kube-apiserver, zeros after a minus sign are allowed.
+func validDeletionCost(annotations map[string]string) bool {
+	v, set := annotations[corev1.PodDeletionCost]
+	_, err := strconv.ParseInt(v, 10, 32)
+	return !set || err == nil && v[0] != '+' && (v == "0" || v[0] != '0')
 }
 
 func hasContainer(spec *corev1.PodSpec, name string) bool {

@@ -34,7 +34,7 @@ func (s *containerScope) containers(path *field.Path) field.ErrorList {
 		f.Merge(s.container(path, c))
 		f.AddIf(names.Has(c.Name), field.Duplicate(path.Child("name"), c.Name))
 		names.Insert(c.Name)
-		f.Merge(s.running(path, c), restartRules(path, c))
+		f.Merge(s.running(path, c), restartRules(path, c, false))
 	}
 	f.Merge(hostPortConflicts(path, s.spec.Containers))
 	return f.Errs
@@ -47,7 +47,7 @@ func (s *containerScope) initContainers(path *field.Path) field.ErrorList {
 	names := ContainerNames(s.spec.Containers)
 	for i := range s.spec.InitContainers {
 		c, idx := &s.spec.InitContainers[i], path.Index(i)
-		f.Merge(s.container(idx, c), restartRules(idx, c))
+		f.Merge(s.container(idx, c), restartRules(idx, c, true))
 		f.AddIf(names.Has(c.Name), field.Duplicate(idx.Child("name"), c.Name))
 		if c.Name != "" {
 			names.Insert(c.Name)
@@ -240,12 +240,16 @@ const (
 	maxRestartExitCodes = 255
 )
 
-// restartRules checks the restart policy of a container, and its rules for exit codes (KEP-5307).
-func restartRules(path *field.Path, c *corev1.Container) field.ErrorList {
+// restartRules checks the restart policy of a container, and its rules for exit codes (KEP-5307). As in kube-apiserver,
+// the rules of an init container without a restart policy aren't checked.
+func restartRules(path *field.Path, c *corev1.Container, init bool) field.ErrorList {
 	var f validation.Findings
 	policy, rules := path.Child("restartPolicy"), path.Child("restartPolicyRules")
 	if c.RestartPolicy == nil {
 		f.AddIf(len(c.RestartPolicyRules) > 0, field.Required(policy, "must specify restartPolicy when restart rules are used"))
+		if init {
+			return f.Errs
+		}
 	}
 	f.Merge(validation.OptionalOneOf(policy, c.RestartPolicy, corev1.ContainerRestartPolicyAlways,
 		corev1.ContainerRestartPolicyNever, corev1.ContainerRestartPolicyOnFailure))

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -95,19 +96,23 @@ func persistentVolumeSource(at *field.Path, spec *corev1.PersistentVolumeSpec, n
 			continue
 		}
 		found = true
+		if kind.field == "ISCSI" {
+			f.Merge(iscsiPortal(at.Child("iscsi"), spec.ISCSI, name))
+		}
 		f.Merge(kind.check(at.Child(kind.valuePath()), value.Interface()))
 		f.AddIf(kind.field == "Local" && spec.NodeAffinity == nil,
 			field.Required(at.Child("nodeAffinity"), "Local volume requires node affinity"))
-		f.AddIf(kind.field == "ISCSI" && spec.ISCSI != nil && spec.ISCSI.InitiatorName != nil &&
-			len(name+":"+spec.ISCSI.TargetPortal) > maxISCSIInitiator, iscsiNameTooLong(name))
 	}
 	f.AddIf(!found, field.Required(at, "must specify a volume type"))
 	return f.Errs
 }
 
-func iscsiNameTooLong(name string) *field.Error {
-	return field.Invalid(field.NewPath("metadata").Child("name"), name,
-		"Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.")
+// iscsiPortal checks the address of an iSCSI volume. The argument "name" is the name of the persistent volume.
+func iscsiPortal(path *field.Path, s *corev1.ISCSIPersistentVolumeSource, name string) field.ErrorList {
+	f := validation.Findings{Errs: validation.Present(path, "targetPortal", s.TargetPortal)}
+	f.AddIf(s.InitiatorName != nil && len(name+":"+s.TargetPortal) > maxISCSIInitiator,
+		field.Invalid(path.Child("targetportal"), s.TargetPortal, iscsiInitiatorTooLong))
+	return f.Errs
 }
 
 // persistentVolumeKinds are the kinds of sources of persistent volumes, in the order of the checks.
@@ -121,7 +126,11 @@ var persistentVolumeKinds = []volumeKind{
 	}),
 	kind("Glusterfs", "glusterfs", "", func(path *field.Path, s *corev1.GlusterfsPersistentVolumeSource) field.ErrorList {
 		errs := validation.Present(path, "endpoints", s.EndpointsName, "path", s.Path)
-		if s.EndpointsNamespace != nil {
+		switch {
+		case s.EndpointsNamespace == nil:
+		case *s.EndpointsNamespace == "":
+			errs = append(errs, field.Invalid(path.Child("endpointsNamespace"), "", "if the endpointnamespace is set, it must be a valid namespace name"))
+		default:
 			errs = append(errs, validation.Follows(validation.Named(apivalidation.ValidateNamespaceName), path.Child("endpointsNamespace"), *s.EndpointsNamespace)...)
 		}
 		return errs
@@ -137,7 +146,11 @@ var persistentVolumeKinds = []volumeKind{
 	}),
 	kind("ISCSI", "iscsi", "", iscsiPersistentVolume),
 	kind("Cinder", "cinder", "", func(path *field.Path, s *corev1.CinderPersistentVolumeSource) field.ErrorList {
-		return append(validation.Present(path, "volumeID", s.VolumeID), volumeSecret(path.Child("secretRef"), s.SecretRef)...)
+		errs := validation.Present(path, "volumeID", s.VolumeID)
+		if s.SecretRef != nil {
+			errs = append(errs, validation.Present(path.Child("secretRef"), "name", s.SecretRef.Name, "namespace", s.SecretRef.Namespace)...)
+		}
+		return errs
 	}),
 	kind("FC", "fc", "", fibreChannelVolume),
 	kind("FlexVolume", "flexVolume", "", func(path *field.Path, s *corev1.FlexPersistentVolumeSource) field.ErrorList {
@@ -173,9 +186,10 @@ var persistentVolumeKinds = []volumeKind{
 	kind("CSI", "csi", "", csiPersistentVolume),
 }
 
+// iscsiPersistentVolume checks an iSCSI volume, except the address. iscsiPortal checks the address.
 func iscsiPersistentVolume(path *field.Path, s *corev1.ISCSIPersistentVolumeSource) field.ErrorList {
 	const form = "must be valid format"
-	f := validation.Findings{Errs: validation.Present(path, "targetPortal", s.TargetPortal, "iqn", s.IQN)}
+	f := validation.Findings{Errs: validation.Present(path, "iqn", s.IQN)}
 	if s.IQN != "" {
 		f.Merge(iscsiName(path.Child("iqn"), s.IQN, form))
 	}
@@ -190,6 +204,7 @@ func iscsiPersistentVolume(path *field.Path, s *corev1.ISCSIPersistentVolumeSour
 	return f.Errs
 }
 
+// csiPersistentVolume checks a CSI volume. As in kube-apiserver, nodeStageSecretRef isn't checked.
 func csiPersistentVolume(path *field.Path, s *corev1.CSIPersistentVolumeSource) field.ErrorList {
 	f := validation.Findings{Errs: CSIDriverName(path.Child("driver"), s.Driver)}
 	f.Merge(validation.Present(path, "volumeHandle", s.VolumeHandle))
@@ -202,14 +217,12 @@ func csiPersistentVolume(path *field.Path, s *corev1.CSIPersistentVolumeSource) 
 		{"nodePublishSecretRef", s.NodePublishSecretRef},
 		{"nodeExpandSecretRef", s.NodeExpandSecretRef},
 	} {
-		f.Merge(volumeSecret(path.Child(ref.name), ref.ref))
+		if ref.ref == nil {
+			continue
+		}
+		path := path.Child(ref.name)
+		f.Merge(validation.Required(utilvalidation.IsDNS1123Subdomain, path.Child("name"), ref.ref.Name),
+			validation.Required(utilvalidation.IsDNS1123Label, path.Child("namespace"), ref.ref.Namespace))
 	}
 	return f.Errs
-}
-
-func volumeSecret(path *field.Path, ref *corev1.SecretReference) field.ErrorList {
-	if ref == nil {
-		return nil
-	}
-	return validation.Present(path, "name", ref.Name, "namespace", ref.Namespace)
 }

@@ -23,7 +23,7 @@ func PodSpec(path *field.Path, spec *corev1.PodSpec, pod *metav1.ObjectMeta) fie
 	var f validation.Findings
 	f.AddIf(spec.TerminationGracePeriodSeconds == nil, field.Required(path.Child("terminationGracePeriodSeconds"), ""))
 
-	vols, errs := volumes(path.Child("volumes"), spec.Volumes, ptr.Deref(pod, metav1.ObjectMeta{}).Name)
+	vols, errs := volumes(path.Child("volumes"), spec.Volumes, pod)
 	f.Merge(errs)
 	scope := &containerScope{spec: spec, volumes: vols, claims: PodClaimNames(spec.ResourceClaims)}
 	f.Merge(

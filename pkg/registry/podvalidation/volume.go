@@ -13,14 +13,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// volumes checks the volumes of a pod, and returns the valid volumes by name. The argument "pod" is the name of the
-// pod, or "" for a pod without a name, as in a template.
-func volumes(path *field.Path, vs []corev1.Volume, pod string) (map[string]*corev1.VolumeSource, field.ErrorList) {
+// volumes checks the volumes of a pod, and returns the valid volumes by name. The argument "meta" is the metadata of the
+// pod, or nil for a template.
+func volumes(path *field.Path, vs []corev1.Volume, meta *metav1.ObjectMeta) (map[string]*corev1.VolumeSource, field.ErrorList) {
 	var f validation.Findings
+	pod := ptr.Deref(meta, metav1.ObjectMeta{}).Name
 	created := sets.New[string]()
 	for i := range vs {
 		if vs[i].Ephemeral != nil && pod != "" {
@@ -30,7 +32,7 @@ func volumes(path *field.Path, vs []corev1.Volume, pod string) (map[string]*core
 	found := map[string]*corev1.VolumeSource{}
 	for i := range vs {
 		v, path := &vs[i], path.Index(i)
-		errs := append(volumeSource(path, v, pod), validation.Required(utilvalidation.IsDNS1123Label, path.Child("name"), v.Name)...)
+		errs := append(volumeSource(path, v, meta), validation.Required(utilvalidation.IsDNS1123Label, path.Child("name"), v.Name)...)
 		if found[v.Name] != nil {
 			errs = append(errs, field.Duplicate(path.Child("name"), v.Name))
 		}
@@ -50,9 +52,9 @@ func volumes(path *field.Path, vs []corev1.Volume, pod string) (map[string]*core
 func ephemeralClaim(pod, volume string) string { return pod + "-" + volume }
 
 // volumeSource checks that a volume has exactly one source, and checks that source.
-func volumeSource(path *field.Path, v *corev1.Volume, pod string) field.ErrorList {
+func volumeSource(path *field.Path, v *corev1.Volume, meta *metav1.ObjectMeta) field.ErrorList {
 	var f validation.Findings
-	found := false
+	found, pod := false, ptr.Deref(meta, metav1.ObjectMeta{}).Name
 	source := reflect.ValueOf(v.VolumeSource)
 	for _, kind := range volumeKinds {
 		value := source.FieldByName(kind.field)
@@ -63,6 +65,10 @@ func volumeSource(path *field.Path, v *corev1.Volume, pod string) field.ErrorLis
 			f.Add(field.Forbidden(path.Child(kind.name), "may not specify more than 1 volume type"))
 		} else {
 			found = true
+			if kind.field == "Image" && meta != nil {
+				// Tools may set the reference in the pods of a template.
+				f.Merge(validation.Present(path.Child("image"), "reference", v.Image.Reference))
+			}
 			f.Merge(kind.check(path.Child(kind.valuePath()), value.Interface()))
 			if v.Ephemeral != nil && kind.field == "Ephemeral" && pod != "" && v.Name != "" {
 				f.Merge(ephemeralClaimName(path.Child("name"), pod, v.Name))
@@ -70,7 +76,7 @@ func volumeSource(path *field.Path, v *corev1.Volume, pod string) field.ErrorLis
 		}
 		if v.ISCSI != nil && kind.field == "ISCSI" {
 			f.AddIf(v.ISCSI.InitiatorName != nil && len(v.Name+":"+v.ISCSI.TargetPortal) > maxISCSIInitiator,
-				field.Invalid(path.Child("name"), v.Name, "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified."))
+				field.Invalid(path.Child("name"), v.Name, iscsiInitiatorTooLong))
 		}
 	}
 	f.AddIf(!found, field.Required(path, "must specify a volume type"))

@@ -128,6 +128,9 @@ func (p *projection) trustBundle(path *field.Path, s *corev1.VolumeProjection) {
 		p.Add(field.Invalid(path, validation.Unversioned(b), "only one of name and signerName may be used"))
 	case b.Name != nil:
 		p.AddIf(*b.Name == "", field.Required(path.Child("name"), "must be a valid object name"))
+		for _, msg := range TrustBundleName(signerOfBundle(*b.Name))(*b.Name, false) {
+			p.Add(field.Invalid(path.Child("name"), *b.Name, "not a valid clustertrustbundlename: "+msg))
+		}
 		p.AddIf(b.LabelSelector != nil, field.Invalid(path.Child("labelSelector"), b.LabelSelector, "labelSelector must be unset if name is specified"))
 	case b.SignerName != nil:
 		p.AddIf(*b.SignerName == "", field.Required(path.Child("signerName"), "must be a valid signer name"))
@@ -139,24 +142,32 @@ func (p *projection) trustBundle(path *field.Path, s *corev1.VolumeProjection) {
 	p.file(b.Path, b.Path)
 }
 
-// The limits of the validity of a pod's certificate, in seconds.
-const (
-	MinCertificateSeconds = 60 * 60
-	MaxCertificateSeconds = 91 * 24 * 60 * 60
-)
+// MinCertificateSeconds is the shortest validity of a pod's certificate, in seconds.
+const MinCertificateSeconds = 60 * 60
+
+// MaxCertificateSeconds returns the longest validity, in seconds, of a pod's certificate from a signer. It is shorter
+// for the signers of Kubernetes itself.
+func MaxCertificateSeconds(signer string) int32 {
+	const day = 24 * 60 * 60
+	if domain, _, _ := strings.Cut(signer, "/"); domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io") {
+		return day
+	}
+	return 91 * day
+}
 
 // certificate checks a source that writes a certificate of the pod (KEP-4317).
 func (p *projection) certificate(path *field.Path, s *corev1.VolumeProjection) {
 	c := s.PodCertificate
 	p.Merge(
 		SignerName(path.Child("signerName"), c.SignerName),
+		UserAnnotations(path.Child("userAnnotations"), c.UserAnnotations),
 		validation.OneOf(path.Child("keyType"), c.KeyType, "RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519"))
 	if seconds := c.MaxExpirationSeconds; seconds != nil {
 		path := path.Child("maxExpirationSeconds")
 		p.AddIf(*seconds < MinCertificateSeconds, field.Invalid(path, *seconds,
 			fmt.Sprintf("if provided, maxExpirationSeconds must be >= %d", MinCertificateSeconds)))
-		p.AddIf(*seconds > MaxCertificateSeconds, field.Invalid(path, *seconds,
-			fmt.Sprintf("if provided, maxExpirationSeconds must be <= %d", MaxCertificateSeconds)))
+		most := MaxCertificateSeconds(c.SignerName)
+		p.AddIf(*seconds > most, field.Invalid(path, *seconds, fmt.Sprintf("if provided, maxExpirationSeconds must be <= %d", most)))
 	}
 	n := 0
 	for _, file := range []struct{ name, path string }{
@@ -171,7 +182,33 @@ func (p *projection) certificate(path *field.Path, s *corev1.VolumeProjection) {
 		}
 	}
 	p.AddIf(n == 0, field.Required(path, "specify at least one of credentialBundlePath, keyPath, and certificateChainPath"))
-	p.Merge(UserAnnotations(path.Child("userAnnotations"), c.UserAnnotations))
+}
+
+// TrustBundleName returns the rule for names of ClusterTrustBundles of a signer. An empty signer stands for bundles
+// without a signer.
+func TrustBundleName(signer string) apivalidation.ValidateNameFunc {
+	if signer == "" {
+		return func(name string, prefix bool) []string {
+			if strings.Contains(name, ":") {
+				return []string{`ClusterTrustBundle without signer name must not have ":" in its name`}
+			}
+			return apivalidation.NameIsDNSSubdomain(name, prefix)
+		}
+	}
+	start := strings.ReplaceAll(signer, "/", ":") + ":"
+	return func(name string, prefix bool) []string {
+		own, ok := strings.CutPrefix(name, start)
+		if !ok {
+			return []string{fmt.Sprintf("ClusterTrustBundle for signerName %s must be named with prefix %s", signer, start)}
+		}
+		return apivalidation.NameIsDNSSubdomain(own, prefix)
+	}
+}
+
+// signerOfBundle returns the signer in the name of a ClusterTrustBundle. A bundle without a signer has no colon in its
+// name.
+func signerOfBundle(name string) string {
+	return strings.ReplaceAll(name[:max(0, strings.LastIndex(name, ":"))], ":", "/")
 }
 
 // SignerName checks the name of a signer of certificates: a domain and a path.

@@ -98,7 +98,7 @@ var volumeKinds = []volumeKind{
 	kind("CSI", "csi", "", csiVolume),
 	kind("Ephemeral", "ephemeral", "", ephemeralVolume),
 	kind("Image", "image", "", func(path *field.Path, s *corev1.ImageVolumeSource) field.ErrorList {
-		return append(validation.Present(path, "reference", s.Reference), pullPolicy(path.Child("pullPolicy"), s.PullPolicy)...)
+		return pullPolicy(path.Child("pullPolicy"), s.PullPolicy)
 	}),
 }
 
@@ -185,6 +185,8 @@ func nfsVolume(at *field.Path, s *corev1.NFSVolumeSource) field.ErrorList {
 
 // maxISCSIInitiator bounds the length of an initiator's name. The name is made from a volume's name and a portal.
 const maxISCSIInitiator = 64
+
+const iscsiInitiatorTooLong = "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified."
 
 // iscsiNames are the forms of iSCSI names, by their prefix. See RFC 3720, section 3.2.6.3.
 var iscsiNames = map[string]*regexp.Regexp{
@@ -335,8 +337,10 @@ const maxCSIDriverName = 63
 
 // CSIDriverName checks the name of a CSI driver.
 func CSIDriverName(path *field.Path, name string) field.ErrorList {
+	if name == "" {
+		return field.ErrorList{field.Required(path, "")}
+	}
 	var f validation.Findings
-	f.AddIf(name == "", field.Required(path, ""))
 	f.AddIf(len(name) > maxCSIDriverName, field.TooLong(path, "", maxCSIDriverName))
 	for _, msg := range utilvalidation.IsDNS1123Subdomain(strings.ToLower(name)) {
 		f.Add(field.Invalid(path, name, msg))

@@ -35,7 +35,8 @@ func validateClusterRole(o *rbacv1.ClusterRole) field.ErrorList {
 		selector := &o.AggregationRule.ClusterRoleSelectors[i]
 		f.Merge(metav1validation.ValidateLabelSelector(selector, metav1validation.LabelSelectorValidationOptions{}, selectors.Index(i)))
 		if _, err := metav1.LabelSelectorAsSelector(selector); err != nil {
-			f.Add(field.Invalid(selectors.Index(i), selector, "invalid label selector."))
+			// As in kube-apiserver, the error shows no value.
+			f.Add(field.Invalid(selectors.Index(i), nil, "invalid label selector."))
 		}
 	}
 	return f.Errs

@@ -38,5 +38,5 @@ func validateClusterRoleBindingUpdate(o, old *rbacv1.ClusterRoleBinding) field.E
 	return append(validateClusterRoleBinding(o), bindingChange((*rbacv1.RoleBinding)(o), (*rbacv1.RoleBinding)(old))...)
 }
 
-var clusterRoleBindingColumns = printers.Of(bindingColumns("clusterRoleBinding", printers.Doc(rbacv1.ClusterRoleBinding{}, "roleRef")),
+var clusterRoleBindingColumns = printers.Of(bindingColumns("clusterRoleBinding", printers.Doc(rbacv1beta1.ClusterRoleBinding{}, "roleRef")),
 	func(b *rbacv1.ClusterRoleBinding) []any { return bindingCells((*rbacv1.RoleBinding)(b)) })

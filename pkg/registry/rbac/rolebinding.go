@@ -49,4 +49,4 @@ func validateRoleBindingUpdate(o, old *rbacv1.RoleBinding) field.ErrorList {
 	return append(validateRoleBinding(o), bindingChange(o, old)...)
 }
 
-var roleBindingColumns = printers.Of(bindingColumns("roleBinding", printers.Doc(rbacv1.RoleBinding{}, "roleRef")), bindingCells)
+var roleBindingColumns = printers.Of(bindingColumns("roleBinding", printers.Doc(rbacv1beta1.RoleBinding{}, "roleRef")), bindingCells)

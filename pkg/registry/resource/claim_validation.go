@@ -32,11 +32,17 @@ func (c claimRequests) has(name string) bool {
 	return ok && (!nested || subs.Has(sub))
 }
 
+// requestName checks a reference to a request, or to one of its alternatives.
 func requestName(path *field.Path, name string, requests claimRequests) field.ErrorList {
-	if requests.has(name) {
-		return nil
+	var f validation.Findings
+	if parts := strings.Split(name, "/"); len(parts) <= 2 {
+		for _, part := range parts {
+			f.Merge(validation.Follows(utilvalidation.IsDNS1123Label, path, part))
+		}
 	}
-	return field.ErrorList{field.Invalid(path, name, "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'")}
+	f.AddIf(!requests.has(name), field.Invalid(path, name,
+		"must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"))
+	return f.Errs
 }
 
 func usedRequests(path *field.Path, names []string, requests claimRequests) field.ErrorList {
@@ -69,7 +75,7 @@ func claimSpec(path *field.Path, spec *resourcev1.ResourceClaimSpec) field.Error
 }
 
 func deviceRequest(path *field.Path, r *resourcev1.DeviceRequest) field.ErrorList {
-	f := validation.Findings{Errs: validation.Required(utilvalidation.IsDNS1123Label, path.Child("name"), r.Name)}
+	f := validation.Findings{Errs: validation.Follows(utilvalidation.IsDNS1123Label, path.Child("name"), r.Name)}
 	switch {
 	case r.Exactly == nil && len(r.FirstAvailable) == 0:
 		f.Add(field.Required(path, "exactly one of `exactly` or `firstAvailable` is required"))
@@ -82,7 +88,7 @@ func deviceRequest(path *field.Path, r *resourcev1.DeviceRequest) field.ErrorLis
 	default:
 		for i, sub := range validation.Within(r.FirstAvailable, resourcev1.FirstAvailableDeviceRequestMaxSize) {
 			path := path.Child("firstAvailable").Index(i)
-			f.Merge(validation.Required(utilvalidation.IsDNS1123Label, path.Child("name"), sub.Name),
+			f.Merge(validation.Follows(utilvalidation.IsDNS1123Label, path.Child("name"), sub.Name),
 				wantedDevices(path, sub.Selectors, sub.AllocationMode, sub.Count, sub.Tolerations))
 		}
 	}

@@ -26,9 +26,6 @@ func TestDeclarations(t *testing.T) {
 		Driver: "d.e", Pool: resourcev1.ResourcePool{Name: "p", ResourceSliceCount: 1}, AllNodes: ptr.To(true),
 		Devices: []resourcev1.Device{{Name: "a", Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"size": {}}}},
 	}}
-	const label = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an " +
-		"alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
-
 	for _, test := range []struct {
 		name, reason string
 		errs         field.ErrorList
@@ -36,7 +33,7 @@ func TestDeclarations(t *testing.T) {
 	}{{
 		name: "claim", reason: "an operator is one of a declared set", errs: validateResourceClaim(claim(intolerant)),
 		want: []string{
-			`spec.devices.requests[0].name: Invalid value: "-": ` + label,
+			`spec.devices.requests[0].name: Invalid value: "-": ` + notLabel,
 			`spec.devices.requests[0].exactly.tolerations[0].operator: Unsupported value: "Like": supported values: "Equal", "Exists"`,
 		},
 	}, {

@@ -44,7 +44,7 @@ func poolName(path *field.Path, name string) field.ErrorList {
 }
 
 func deviceName(path *field.Path, name string) field.ErrorList {
-	return validation.Required(utilvalidation.IsDNS1123Label, path, name)
+	return validation.Follows(utilvalidation.IsDNS1123Label, path, name)
 }
 
 // bindingConditions checks bindingConditions and bindingFailureConditions of a device (KEP-5007). Each condition

@@ -93,4 +93,21 @@ func retaint(_ context.Context, r, old *resourcev1.DeviceTaintRule) {
 	}
 }
 
-var deviceTaintRuleColumns = printers.NameAndAge[resourcev1.DeviceTaintRule]()
+// deviceTaintRuleColumns makes the rows of kubectl get. They show the taint.
+var deviceTaintRuleColumns = printers.Of(
+	[]printers.Column{
+		printers.NameColumn,
+		printers.Text("Key", printers.Doc(resourcev1.DeviceTaint{}, "key")),
+		printers.Text("Value", printers.Doc(resourcev1.DeviceTaint{}, "value")),
+		printers.Text("Effect", printers.Doc(resourcev1.DeviceTaint{}, "effect")),
+		printers.Text("TimeAdded", printers.Doc(resourcev1.DeviceTaint{}, "timeAdded")),
+		printers.AgeColumn,
+	},
+	func(r *resourcev1.DeviceTaintRule) []any {
+		t := &r.Spec.Taint
+		added := ""
+		if t.TimeAdded != nil {
+			added = printers.Since(*t.TimeAdded)
+		}
+		return []any{r.Name, t.Key, t.Value, string(t.Effect), added, printers.Since(r.CreationTimestamp)}
+	})

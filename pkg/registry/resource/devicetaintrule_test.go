@@ -45,8 +45,7 @@ func TestDeviceTaintRule(t *testing.T) {
 		errs: validateDeviceTaintRule(taintRule(resourcev1.DeviceTaint{Key: "k", Effect: "None"},
 			&resourcev1.DeviceTaintSelector{Driver: ptr.To(""), Pool: ptr.To(""), Device: ptr.To("")})),
 		want: []string{
-			"spec.deviceSelector.driver: Required value", "spec.deviceSelector.driver: Invalid value: \"\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
-			"spec.deviceSelector.pool: Required value", "spec.deviceSelector.device: Required value",
+			"spec.deviceSelector.driver: Required value", "spec.deviceSelector.pool: Required value", `spec.deviceSelector.device: Invalid value: "": ` + notLabel,
 		},
 	}, {
 		name: "kept effect", reason: "a newer server may have written the effect", errs: validateDeviceTaintRuleUpdate(taintRule(unknown, nil), taintRule(unknown, nil)),
@@ -59,4 +58,16 @@ func TestDeviceTaintRule(t *testing.T) {
 			registrytest.WantErrors(t, tc.reason, tc.errs, tc.want...)
 		})
 	}
+}
+
+func TestDeviceTaintRuleColumns(t *testing.T) {
+	t.Parallel()
+	rule := taintRule(resourcev1.DeviceTaint{Key: "k", Value: "v", Effect: "NoExecute"}, nil)
+	rule.ObjectMeta = registrytest.MonthOld("x")
+	timed := rule.DeepCopy()
+	timed.Spec.Taint.TimeAdded = ptr.To(registrytest.MonthAgo())
+	registrytest.CheckColumns(t, registrytest.Table(t, Group), []registrytest.ColumnsCase{
+		{Name: "no time", Reason: "the row shows the taint", Object: rule, Want: []any{"x", "k", "v", "NoExecute", "", "30d"}},
+		{Name: "time", Reason: "the taint may be younger or older than the rule", Object: timed, Want: []any{"x", "k", "v", "NoExecute", "30d", "30d"}},
+	})
 }

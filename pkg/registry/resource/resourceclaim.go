@@ -109,13 +109,15 @@ func validateResourceClaimStatusUpdate(o, old *resourcev1.ResourceClaim) field.E
 		f.AddIf(user.Name == "", field.Required(path.Child("name"), ""))
 		f.AddIf(user.UID == "", field.Required(path.Child("uid"), ""))
 	}
-	f.AddIf(len(o.Status.ReservedFor) > 0 && o.Status.Allocation == nil, field.Forbidden(reserved, "may not be specified when `allocated` is not set"))
 	f.Merge(reportedDevices(path.Child("devices"), &o.Status))
-	if o.DeletionTimestamp != nil {
-		for i, user := range o.Status.ReservedFor {
-			f.AddIf(!slices.Contains(old.Status.ReservedFor, user),
-				field.Forbidden(reserved.Index(i), "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"))
-		}
+	isNew := func(user resourcev1.ResourceClaimConsumerReference) bool {
+		return !slices.Contains(old.Status.ReservedFor, user)
+	}
+	switch {
+	case len(o.Status.ReservedFor) > 0 && o.Status.Allocation == nil:
+		f.Add(field.Forbidden(reserved, "may not be specified when `allocated` is not set"))
+	case o.DeletionTimestamp != nil && slices.ContainsFunc(o.Status.ReservedFor, isNew):
+		f.Add(field.Forbidden(reserved, "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"))
 	}
 	if o.Status.Allocation != nil && old.Status.Allocation == nil {
 		f.Merge(newAllocation(path.Child("allocation"), o.Status.Allocation, requestNames(o.Spec.Devices.Requests)))
@@ -127,9 +129,6 @@ func validateResourceClaimStatusUpdate(o, old *resourcev1.ResourceClaim) field.E
 // newAllocation checks an allocation by the rules that are missing in the generated validation.
 func newAllocation(path *field.Path, a *resourcev1.AllocationResult, requests claimRequests) field.ErrorList {
 	var f validation.Findings
-	if a.NodeSelector != nil {
-		f.Merge(podvalidation.NodeSelector(path.Child("nodeSelector"), a.NodeSelector))
-	}
 	for i, r := range validation.Within(a.Devices.Results, resourcev1.AllocationResultsMaxSize) {
 		path := path.Child("devices", "results").Index(i)
 		f.Merge(requestName(path.Child("request"), r.Request, requests), deviceName(path.Child("device"), r.Device),
@@ -138,6 +137,9 @@ func newAllocation(path *field.Path, a *resourcev1.AllocationResult, requests cl
 	for i, c := range validation.Within(a.Devices.Config, maxAllocationConfig) {
 		path := path.Child("devices", "config").Index(i)
 		f.Merge(usedRequests(path.Child("requests"), c.Requests, requests), deviceConfiguration(path, &c.DeviceConfiguration))
+	}
+	if a.NodeSelector != nil {
+		f.Merge(podvalidation.NodeSelector(path.Child("nodeSelector"), a.NodeSelector))
 	}
 	return f.Errs
 }
@@ -149,16 +151,16 @@ const maxAllocationConfig = 2 * resourcev1.DeviceConfigMaxSize
 // reportedDevices checks the devices that drivers report in the status. They must be allocated to the claim
 // (KEP-4817).
 func reportedDevices(path *field.Path, status *resourcev1.ResourceClaimStatus) field.ErrorList {
-	allocated := sets.New[string]()
+	allocated := sets.New[deviceShare]()
 	if status.Allocation != nil {
 		for _, r := range status.Allocation.Devices.Results {
-			allocated.Insert(deviceID(r.Driver, r.Pool, r.Device, r.ShareID))
+			allocated.Insert(deviceShare{r.Driver, r.Pool, r.Device, string(ptr.Deref(r.ShareID, ""))})
 		}
 	}
 	var f validation.Findings
 	for i := range status.Devices {
 		path, d := path.Index(i), &status.Devices[i]
-		id := deviceID(d.Driver, d.Pool, d.Device, d.ShareID)
+		id := deviceShare{d.Driver, d.Pool, d.Device, ptr.Deref(d.ShareID, "")}
 		f.Merge(podvalidation.CSIDriverName(path.Child("driver"), d.Driver), poolName(path.Child("pool"), d.Pool), deviceName(path.Child("device"), d.Device))
 		f.AddIf(!allocated.Has(id), field.Invalid(path, id, "must be an allocated device in the claim"))
 		f.Merge(validation.Few(path.Child("conditions"), len(d.Conditions), resourcev1.AllocatedDeviceStatusMaxConditions),
@@ -175,11 +177,8 @@ func reportedDevices(path *field.Path, status *resourcev1.ResourceClaimStatus) f
 	return f.Errs
 }
 
-// deviceID returns a text that identifies a device in a claim, or a share of a device.
-func deviceID[Share ~string](driver, pool, device string, share *Share) string {
-	id := driver + "/" + pool + "/" + device
-	return strings.TrimSuffix(id+"/"+string(ptr.Deref(share, "")), "/")
-}
+// deviceShare identifies a device in a claim, or a share of a device. Errors show it as JSON.
+type deviceShare struct{ Driver, Pool, Device, ShareID string }
 
 // mayChangeClaim refuses a change of the allocation, of the reservations, or of the devices' status, if the user
 // has no permission for this part of the status. The permission to update resourceclaims/status isn't enough. See
@@ -228,23 +227,19 @@ func mayChangeClaim(ctx context.Context, deps registry.Dependencies, c, old *res
 
 // driversWithChanges returns the sorted names of the drivers whose devices have another status after the update.
 func driversWithChanges(c, old *resourcev1.ResourceClaim) []string {
-	type share struct {
-		driverDevice
-		id string
-	}
-	statuses := func(c *resourcev1.ResourceClaim) map[share]resourcev1.AllocatedDeviceStatus {
-		byShare := map[share]resourcev1.AllocatedDeviceStatus{}
+	statuses := func(c *resourcev1.ResourceClaim) map[deviceShare]resourcev1.AllocatedDeviceStatus {
+		byShare := map[deviceShare]resourcev1.AllocatedDeviceStatus{}
 		for _, s := range c.Status.Devices {
-			byShare[share{driverDevice{s.Driver, s.Pool, s.Device}, ptr.Deref(s.ShareID, "")}] = s
+			byShare[deviceShare{s.Driver, s.Pool, s.Device, ptr.Deref(s.ShareID, "")}] = s
 		}
 		return byShare
 	}
 	now, was := statuses(c), statuses(old)
 	drivers := sets.New[string]()
-	for _, statuses := range []map[share]resourcev1.AllocatedDeviceStatus{now, was} {
+	for _, statuses := range []map[deviceShare]resourcev1.AllocatedDeviceStatus{now, was} {
 		for s := range statuses {
 			if !apiequality.Semantic.DeepEqual(now[s], was[s]) {
-				drivers.Insert(s.driver)
+				drivers.Insert(s.Driver)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,6 +22,10 @@ func claimWithDevices(devices ...resourcev1.AllocatedDeviceStatus) *resourcev1.R
 		}},
 	}}
 }
+
+// notLabel is the error about a name that isn't a DNS label.
+const notLabel = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an " +
+	"alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
 
 // notQualified is the error about a name with too many slashes. The name may be a key, or the type of a condition.
 const notQualified = "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character " +
@@ -45,6 +50,22 @@ func TestResourceClaimColumns(t *testing.T) {
 
 func TestResourceClaimErrors(t *testing.T) {
 	t.Parallel()
+	const noRequest = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+	reserved := func(users ...types.UID) *resourcev1.ResourceClaim {
+		c := claimWithDevices()
+		for _, uid := range users {
+			c.Status.ReservedFor = append(c.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: "p", UID: uid})
+		}
+		return c
+	}
+	now := metav1.Now()
+	deleted := func(users ...types.UID) *resourcev1.ResourceClaim {
+		c := reserved(users...)
+		c.DeletionTimestamp = &now
+		return c
+	}
+	unallocated := deleted("a")
+	unallocated.Status.Allocation = nil
 	registrytest.CheckErrors(t, registrytest.Table(t, Group), []registrytest.WriteCase{
 		{
 			Name: "reported devices", Reason: "a driver reports allocated devices once each, and addresses with a prefix length",
@@ -57,9 +78,34 @@ func TestResourceClaimErrors(t *testing.T) {
 			Want: []string{
 				`status.devices[0].networkData.ips[1]: Invalid value: "10.0.0.6": must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)`,
 				`status.devices[1].data: Invalid value: "<value omitted>": must be a valid JSON object`,
-				`status.devices[2]: Invalid value: "d.e/p/b": must be an allocated device in the claim`,
+				`status.devices[2]: Invalid value: {"Driver":"d.e","Pool":"p","Device":"b","ShareID":""}: must be an allocated device in the claim`,
 				`status.devices[1]: Duplicate value: {"driver":"d.e","pool":"p","device":"a","conditions":null,"data":[]}`,
 			},
+		},
+		{
+			Name: "no names", Reason: "an empty name isn't a label",
+			Object: &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim", Namespace: "default"}, Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
+				Requests: []resourcev1.DeviceRequest{{FirstAvailable: []resourcev1.DeviceSubRequest{{DeviceClassName: "c", AllocationMode: resourcev1.DeviceAllocationModeAll}}}},
+				Constraints: []resourcev1.DeviceConstraint{{Requests: []string{"BAD", "a/b/c"},
+					MatchAttribute: ptr.To(resourcev1.FullyQualifiedName("d.e/model"))}},
+			}}},
+			Want: []string{
+				`spec.devices.requests[0].name: Invalid value: "": ` + notLabel,
+				`spec.devices.requests[0].firstAvailable[0].name: Invalid value: "": ` + notLabel,
+				`spec.devices.constraints[0].requests[0]: Invalid value: "BAD": ` + notLabel,
+				`spec.devices.constraints[0].requests[0]: Invalid value: "BAD": ` + noRequest,
+				`spec.devices.constraints[0].requests[1]: Invalid value: "a/b/c": ` + noRequest,
+			},
+		},
+		{
+			Name: "reserved while deleted", Reason: "the devices are about to be free, so no pod may begin to use them",
+			Object: deleted("a", "b", "c"), Old: deleted("a"), Status: true,
+			Want: []string{"status.reservedFor: Forbidden: new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"},
+		},
+		{
+			Name: "reserved without devices", Reason: "only one error is about the reservations",
+			Object: unallocated, Old: deleted(), Status: true,
+			Want: []string{"status.reservedFor: Forbidden: may not be specified when `allocated` is not set"},
 		},
 		{
 			Name: "constraints", Reason: "a constraint needs an attribute, and may have both; a toleration without a key is accepted with each operator",
@@ -87,11 +133,13 @@ func TestResourceClaimErrors(t *testing.T) {
 							Driver: "d.e", Parameters: runtime.RawExtension{Raw: []byte("{}")}}}}}, 65),
 					Results: []resourcev1.DeviceRequestAllocationResult{{Request: "r", Driver: "d.e", Pool: "p", Device: "a", ShareID: ptr.To(types.UID("one")),
 						BindingConditions: []string{"a/b/c"}, BindingFailureConditions: []string{"A", "B", "C", "D", "E"},
-						Tolerations: []resourcev1.DeviceToleration{{Key: "a/b/c", Operator: "Like", Effect: "Evict"}}}}}}}},
+						Tolerations: []resourcev1.DeviceToleration{{Key: "a/b/c", Operator: "Like", Effect: "Evict"}}}}},
+					NodeSelector: &corev1.NodeSelector{}}}},
 			Old:    &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim")},
 			Status: true,
 			Want: []string{
 				`status.allocation.devices.results[0].bindingConditions[0]: Invalid value: "a/b/c": ` + notQualified,
+				"status.allocation.nodeSelector.nodeSelectorTerms: Required value: must have at least one node selector term",
 				`status.allocation.devices.results[0].tolerations[0].key: Invalid value: "a/b/c": ` + notQualified,
 				`status.allocation.devices.results[0].tolerations[0].operator: Unsupported value: "Like": supported values: "Equal", "Exists"`,
 				`status.allocation.devices.results[0].tolerations[0].effect: Unsupported value: "Evict": supported values: "NoExecute", "NoSchedule", "None"`,

@@ -56,10 +56,11 @@ func validateResourceClaimTemplate(o *resourcev1.ResourceClaimTemplate) field.Er
 	return f.Errs
 }
 
-// validateResourceClaimTemplateUpdate checks an update of a ResourceClaimTemplate. The spec can't change.
+// validateResourceClaimTemplateUpdate checks an update of a ResourceClaimTemplate. The spec can't change. As in
+// kube-apiserver, a spec that is changed is also checked as a new one is.
 func validateResourceClaimTemplateUpdate(o, old *resourcev1.ResourceClaimTemplate) field.ErrorList {
-	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.Merge(validation.Unchanged(field.NewPath("spec"), o.Spec, old.Spec))
+	f := validation.Findings{Errs: validateResourceClaimTemplate(o)}
+	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, validation.Unchanged(field.NewPath("spec"), o.Spec, old.Spec))
 	return f.Errs
 }
 

@@ -3,6 +3,7 @@ package resource
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	semver "github.com/blang/semver/v4"
@@ -10,6 +11,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	resourcev1beta1 "k8s.io/api/resource/v1beta1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/fields"
@@ -74,18 +76,14 @@ func defaultResourceSliceV1beta1(s *resourcev1beta1.ResourceSlice) {
 // validateResourceSlice checks a new ResourceSlice, which lists devices of a driver.
 func validateResourceSlice(o *resourcev1.ResourceSlice) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
-	f.Merge(sliceSpec(&o.Spec), declaredSlice(&o.Spec, nil))
+	f.Merge(sliceSpec(&o.Spec, nil), declaredSlice(&o.Spec, nil))
 	return f.Errs
 }
 
 // validateResourceSliceUpdate checks an update of a ResourceSlice. The driver, the pool and the node can't change.
 func validateResourceSliceUpdate(o, old *resourcev1.ResourceSlice) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.Merge(sliceSpec(&o.Spec))
-	spec := field.NewPath("spec")
-	f.Merge(validation.Unchanged(spec.Child("nodeName"), o.Spec.NodeName, old.Spec.NodeName),
-		validation.Unchanged(spec.Child("driver"), o.Spec.Driver, old.Spec.Driver),
-		validation.Unchanged(spec.Child("pool", "name"), o.Spec.Pool.Name, old.Spec.Pool.Name), declaredSlice(&o.Spec, &old.Spec))
+	f.Merge(sliceSpec(&o.Spec, &old.Spec), declaredSlice(&o.Spec, &old.Spec))
 	return f.Errs
 }
 
@@ -94,36 +92,54 @@ func declaredSlice(spec, old *resourcev1.ResourceSliceSpec) field.ErrorList {
 	return validation.Declared(resourcev1.Validate_ResourceSliceSpec, validation.SpecPath, spec, old, gates)
 }
 
-// sliceSpec checks a ResourceSlice by the rules that are missing in the generated validation of ResourceSliceSpec.
-func sliceSpec(spec *resourcev1.ResourceSliceSpec) field.ErrorList {
+// sliceSpec checks a ResourceSlice by the rules that are missing in the generated validation of ResourceSliceSpec. The
+// argument "old" is nil on create.
+func sliceSpec(spec, old *resourcev1.ResourceSliceSpec) field.ErrorList {
 	path := field.NewPath("spec")
 	f := validation.Findings{Errs: podvalidation.CSIDriverName(path.Child("driver"), spec.Driver)}
 	pool := path.Child("pool")
 	f.Merge(poolName(pool.Child("name"), spec.Pool.Name))
 	f.AddIf(spec.Pool.ResourceSliceCount <= 0, field.Invalid(pool.Child("resourceSliceCount"), spec.Pool.ResourceSliceCount, "must be greater than zero"))
 	f.AddIf(spec.Pool.Generation < 0, field.Invalid(pool.Child("generation"), spec.Pool.Generation, "must be greater than or equal to zero"))
-
+	if old != nil {
+		f.Merge(validation.Unchanged(pool.Child("name"), spec.Pool.Name, old.Pool.Name),
+			validation.Unchanged(path.Child("driver"), spec.Driver, old.Driver),
+			validation.Unchanged(path.Child("nodeName"), spec.NodeName, old.NodeName))
+	}
 	f.Merge(sliceNodes(path, spec))
-	devices := path.Child("devices")
-	most := resourcev1.ResourceSliceMaxDevices
-	for i := range spec.Devices {
-		if len(spec.Devices[i].Taints) > 0 || len(spec.Devices[i].ConsumesCounters) > 0 {
-			most = resourcev1.ResourceSliceMaxDevicesWithAdvancedFeatures
-		}
-	}
-	f.Merge(validation.Few(devices, len(spec.Devices), most))
-	f.AddIf(len(spec.Devices) > 0 && len(spec.SharedCounters) > 0,
-		field.Invalid(path, "{`devices`, `sharedCounters`}", "only one of `devices` or `sharedCounters` is allowed"))
-	names := sets.New[string]()
-	for i := range spec.Devices {
-		d := &spec.Devices[i]
-		f.Merge(device(devices.Index(i), d, ptr.Deref(spec.PerDeviceNodeSelection, false)))
-		f.AddIf(names.Has(d.Name), field.Duplicate(devices.Index(i), d.Name))
-		names.Insert(d.Name)
-	}
+	f.AddIf(spec.Devices != nil && spec.SharedCounters != nil, field.Invalid(path, "", "only one of `sharedCounters` or `devices` is allowed"))
+	f.Merge(sliceDevices(path.Child("devices"), spec, old))
 	counters := path.Child("sharedCounters")
 	for i, set := range validation.Within(spec.SharedCounters, resourcev1.ResourceSliceMaxCounterSets) {
 		f.Merge(fewCounters(counters.Index(i), set.Counters))
+	}
+	return f.Errs
+}
+
+// sliceDevices checks the devices. If there are too many, it doesn't check them one by one.
+func sliceDevices(path *field.Path, spec, old *resourcev1.ResourceSliceSpec) field.ErrorList {
+	most := resourcev1.ResourceSliceMaxDevices
+	if slices.ContainsFunc(spec.Devices, func(d resourcev1.Device) bool { return len(d.Taints) > 0 || len(d.ConsumesCounters) > 0 }) {
+		most = resourcev1.ResourceSliceMaxDevicesWithAdvancedFeatures
+	}
+	if len(spec.Devices) > most {
+		return validation.Few(path, len(spec.Devices), most)
+	}
+	stored := map[string]*resourcev1.Device{}
+	if old != nil {
+		for i := range old.Devices {
+			stored[old.Devices[i].Name] = &old.Devices[i]
+		}
+	}
+	var f validation.Findings
+	for i := range spec.Devices {
+		d := &spec.Devices[i]
+		f.Merge(device(path.Index(i), d, stored[d.Name], ptr.Deref(spec.PerDeviceNodeSelection, false)))
+	}
+	names := sets.New[string]()
+	for i, d := range spec.Devices {
+		f.AddIf(names.Has(d.Name), field.Duplicate(path.Index(i), d.Name))
+		names.Insert(d.Name)
 	}
 	return f.Errs
 }
@@ -137,7 +153,7 @@ type nodeFlag struct {
 // sliceNodes checks the fields that determine which nodes can use the devices of a ResourceSlice. Exactly one of
 // these fields must be set.
 func sliceNodes(path *field.Path, spec *resourcev1.ResourceSliceSpec) field.ErrorList {
-	ways, errs := reachingNodes(path, spec.NodeName, spec.NodeSelector,
+	ways, errs := reachingNodes(path, spec.NodeName, "must be either unset or set to a non-empty string", spec.NodeSelector, true,
 		nodeFlag{"allNodes", spec.AllNodes}, nodeFlag{"perDeviceNodeSelection", spec.PerDeviceNodeSelection})
 	const need = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
 	return append(errs, oneWay(path, ways, need, need+", but multiple fields are set")...)
@@ -146,22 +162,29 @@ func sliceNodes(path *field.Path, spec *resourcev1.ResourceSliceSpec) field.Erro
 // deviceNodes checks the fields that determine which nodes can use a device. Exactly one of these fields must be
 // set.
 func deviceNodes(path *field.Path, d *resourcev1.Device) field.ErrorList {
-	ways, errs := reachingNodes(path, d.NodeName, d.NodeSelector, nodeFlag{"allNodes", d.AllNodes})
+	ways, errs := reachingNodes(path, d.NodeName, "must not be empty", d.NodeSelector, false, nodeFlag{"allNodes", d.AllNodes})
 	const need = "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to true in the ResourceSlice spec"
 	return append(errs, oneWay(path, ways, need, need)...)
 }
 
-// reachingNodes checks the fields that name nodes, and returns the names of the fields that are set.
-func reachingNodes(path *field.Path, name *string, selector *corev1.NodeSelector, flags ...nodeFlag) (ways []string, errs field.ErrorList) {
+// reachingNodes checks the fields that name nodes, and returns the names of the fields that are set. The argument
+// "unnamed" is the error about an empty name, which doesn't count as set. The argument "oneTerm" is true if the
+// selector must have one term.
+func reachingNodes(path *field.Path, name *string, unnamed string, selector *corev1.NodeSelector, oneTerm bool,
+	flags ...nodeFlag) (ways []string, errs field.ErrorList) {
 	var f validation.Findings
-	if name != nil {
+	switch {
+	case name == nil:
+	case *name == "":
+		f.Add(field.Invalid(path.Child("nodeName"), "", unnamed))
+	default:
 		ways = append(ways, "`nodeName`")
-		f.Merge(validation.Required(validation.ObjectName, path.Child("nodeName"), *name))
+		f.Merge(validation.Follows(validation.ObjectName, path.Child("nodeName"), *name))
 	}
 	if selector != nil {
 		ways = append(ways, "`nodeSelector`")
 		f.Merge(podvalidation.NodeSelector(path.Child("nodeSelector"), selector))
-		f.AddIf(len(selector.NodeSelectorTerms) != 1, field.Invalid(path.Child("nodeSelector", "nodeSelectorTerms"),
+		f.AddIf(oneTerm && len(selector.NodeSelectorTerms) != 1, field.Invalid(path.Child("nodeSelector", "nodeSelectorTerms"),
 			validation.Unversioned(selector.NodeSelectorTerms), "must have exactly one node selector term"))
 	}
 	for _, flag := range flags {
@@ -186,39 +209,38 @@ func oneWay(path *field.Path, ways []string, none, many string) field.ErrorList 
 	return field.ErrorList{field.Invalid(path, fmt.Sprintf("{%s}", strings.Join(ways, ", ")), many)}
 }
 
-func device(path *field.Path, d *resourcev1.Device, ownNodes bool) field.ErrorList {
+// device checks a device. The argument "old" is the stored device of the same name, or nil. The argument "ownNodes" is
+// true if the device has fields of its own that select its nodes.
+func device(path *field.Path, d, old *resourcev1.Device, ownNodes bool) field.ErrorList {
 	f := validation.Findings{Errs: deviceName(path.Child("name"), d.Name)}
 	const most = resourcev1.ResourceSliceMaxAttributesAndCapacitiesPerDevice
 	n := len(d.Attributes) + len(d.Capacity)
 	f.AddIf(n > most, field.Invalid(path, n, fmt.Sprintf("the total number of attributes and capacities must not exceed %d", most)))
+	attributes, capacity := path.Child("attributes"), path.Child("capacity")
 	for name, a := range validation.Sorted(d.Attributes) {
-		path := path.Child("attributes").Key(string(name))
-		f.Merge(deviceQualifiedName(path, string(name)), deviceAttribute(path, &a))
+		f.Merge(deviceQualifiedName(attributes, string(name)), deviceAttribute(attributes.Key(string(name)), &a))
 	}
-	for name := range validation.Sorted(d.Capacity) {
-		f.Merge(deviceQualifiedName(path.Child("capacity").Key(string(name)), string(name)))
+	for name, c := range validation.Sorted(d.Capacity) {
+		f.Merge(deviceQualifiedName(capacity, string(name)), deviceCapacity(capacity.Key(string(name)), &c, ptr.Deref(d.AllowMultipleAllocations, false)))
 	}
-	taints := path.Child("taints")
-	f.Merge(validation.Few(taints, len(d.Taints), resourcev1.DeviceTaintsMaxLength))
-	for i, t := range d.Taints {
-		f.Merge(deviceTaint(taints.Index(i), &t))
+	if old == nil || !apiequality.Semantic.DeepEqual(d.Taints, old.Taints) {
+		taints := path.Child("taints")
+		f.Merge(validation.Few(taints, len(d.Taints), resourcev1.DeviceTaintsMaxLength))
+		for i, t := range validation.Within(d.Taints, resourcev1.DeviceTaintsMaxLength) {
+			f.Merge(deviceTaint(taints.Index(i), &t))
+		}
 	}
 	consumes := path.Child("consumesCounters")
 	for i, c := range validation.Within(d.ConsumesCounters, resourcev1.ResourceSliceMaxDeviceCounterConsumptionsPerDevice) {
 		f.Merge(fewCounters(consumes.Index(i), c.Counters))
 	}
-	f.Merge(bindingConditions(path, d.BindingConditions, d.BindingFailureConditions))
 	if ownNodes {
 		f.Merge(deviceNodes(path, d))
-		return f.Errs
+	} else {
+		f.AddIf(d.NodeName != nil || d.NodeSelector != nil || d.AllNodes != nil, field.Invalid(path, nil,
+			"`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in the ResourceSlice spec"))
 	}
-	for _, way := range []struct {
-		name string
-		set  bool
-	}{{"nodeName", d.NodeName != nil}, {"nodeSelector", d.NodeSelector != nil}, {"allNodes", d.AllNodes != nil}} {
-		f.AddIf(way.set, field.Invalid(path.Child(way.name), nil,
-			"`"+way.name+"` field should only be set when `perDeviceNodeSelection` is set to true in the ResourceSlice spec"))
-	}
+	f.Merge(bindingConditions(path, d.BindingConditions, d.BindingFailureConditions))
 	return f.Errs
 }
 
@@ -228,28 +250,20 @@ func fewCounters(path *field.Path, counters map[string]resourcev1.Counter) field
 
 // deviceAttribute checks the value of an attribute.
 func deviceAttribute(path *field.Path, a *resourcev1.DeviceAttribute) field.ErrorList {
+	const most = resourcev1.DeviceAttributeMaxValueLength
 	var f validation.Findings
-	for _, text := range []struct {
-		name  string
-		value *string
-	}{{"string", a.StringValue}, {"version", a.VersionValue}} {
-		if text.value != nil && len(*text.value) > resourcev1.DeviceAttributeMaxValueLength {
-			f.Add(field.TooLong(path.Child(text.name), "", resourcev1.DeviceAttributeMaxValueLength))
-		}
-	}
+	f.AddIf(len(ptr.Deref(a.StringValue, "")) > most, field.TooLong(path.Child("string"), "", most))
 	if v := a.VersionValue; v != nil {
+		path := path.Child("version")
 		_, err := semver.Parse(*v)
-		f.AddIf(err != nil, field.Invalid(path.Child("version"), *v, "must be a string compatible with semver.org spec 2.0.0"))
+		f.AddIf(err != nil, field.Invalid(path, *v, "must be a string compatible with semver.org spec 2.0.0"))
+		f.AddIf(len(*v) > most, field.TooLong(path, "", most))
 	}
 	return f.Errs
 }
 
-// deviceQualifiedName checks a name that may have a domain. It ignores a name with several slashes, because the
-// generated validation reports that error.
+// deviceQualifiedName checks a name that may have a domain. As kube-apiserver, it accepts a name with several slashes.
 func deviceQualifiedName(path *field.Path, name string) field.ErrorList {
-	if name == "" {
-		return field.ErrorList{field.Required(path, "name required")}
-	}
 	domain, id, qualified := strings.Cut(name, "/")
 	switch {
 	case !qualified:
@@ -259,12 +273,12 @@ func deviceQualifiedName(path *field.Path, name string) field.ErrorList {
 	}
 	var f validation.Findings
 	if domain == "" {
-		f.Add(field.Required(path, "the domain must not be empty"))
+		f.Add(field.Invalid(path, "", "the domain must not be empty"))
 	} else {
 		f.Merge(podvalidation.CSIDriverName(path, domain))
 	}
 	if id == "" {
-		f.Add(field.Required(path, "the name must not be empty"))
+		f.Add(field.Invalid(path, "", "the name must not be empty"))
 	} else {
 		f.Merge(deviceIdentifier(path, id))
 	}

@@ -2,7 +2,9 @@ package scheduling
 
 import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -65,4 +67,35 @@ func validatePodGroupStatusUpdate(o, old *schedulingv1beta1.PodGroup) field.Erro
 	return f.Errs
 }
 
-var podGroupColumns = printers.NameAndAge[schedulingv1beta1.PodGroup]()
+var podGroupColumns = printers.Of(
+	[]printers.Column{
+		printers.NameColumn,
+		printers.Text("Policy", printers.Doc(schedulingv1beta1.PodGroupSpec{}, "schedulingPolicy")),
+		printers.Text("Workload", "Name of the referenced Workload object"),
+		printers.Text("Status", "Status of the PodGroup"),
+		printers.AgeColumn,
+	},
+	func(g *schedulingv1beta1.PodGroup) []any {
+		policy, workload := "Basic", printers.None
+		if g.Spec.SchedulingPolicy.Gang != nil {
+			policy = "Gang"
+		}
+		if ref := g.Spec.WorkloadRef; ref != nil {
+			workload = ref.WorkloadName
+		}
+		return []any{g.Name, policy, workload, podGroupStatus(g.Status.Conditions), printers.Since(g.CreationTimestamp)}
+	})
+
+// podGroupStatus returns the state that kubectl get shows. A group that is about to be disrupted shows the reason.
+func podGroupStatus(conditions []metav1.Condition) string {
+	scheduled := meta.FindStatusCondition(conditions, schedulingv1beta1.PodGroupInitiallyScheduled)
+	switch disrupted := meta.FindStatusCondition(conditions, schedulingv1beta1.DisruptionTarget); {
+	case disrupted != nil:
+		return disrupted.Reason
+	case scheduled == nil:
+		return "Pending"
+	case scheduled.Status == metav1.ConditionTrue:
+		return "Scheduled"
+	}
+	return "Unschedulable"
+}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -82,4 +83,34 @@ func TestPodGroup(t *testing.T) {
 			registrytest.WantErrors(t, tc.reason, tc.errs, tc.want...)
 		})
 	}
+}
+
+func TestPodGroupColumns(t *testing.T) {
+	t.Parallel()
+	scheduled := metav1.Condition{Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionTrue}
+	group := func(spec schedulingv1beta1.PodGroupSpec, conditions ...metav1.Condition) *schedulingv1beta1.PodGroup {
+		return &schedulingv1beta1.PodGroup{ObjectMeta: registrytest.MonthOld("x"), Spec: spec, Status: schedulingv1beta1.PodGroupStatus{Conditions: conditions}}
+	}
+	registrytest.CheckColumns(t, registrytest.Table(t, Group), []registrytest.ColumnsCase{
+		{
+			Name: "new", Reason: "a group without conditions is pending",
+			Object: group(schedulingv1beta1.PodGroupSpec{SchedulingPolicy: basic}),
+			Want:   []any{"x", "Basic", "<none>", "Pending", "30d"},
+		},
+		{
+			Name: "gang", Reason: "the row names the workload of the group",
+			Object: group(schedulingv1beta1.PodGroupSpec{SchedulingPolicy: gang(2), WorkloadRef: &schedulingv1beta1.WorkloadReference{WorkloadName: "w"}}, scheduled),
+			Want:   []any{"x", "Gang", "w", "Scheduled", "30d"},
+		},
+		{
+			Name: "no place", Reason: "a group whose condition isn't true has no nodes",
+			Object: group(schedulingv1beta1.PodGroupSpec{}, metav1.Condition{Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionFalse}),
+			Want:   []any{"x", "Basic", "<none>", "Unschedulable", "30d"},
+		},
+		{
+			Name: "preempted", Reason: "the reason of a disruption is more important than the scheduling",
+			Object: group(schedulingv1beta1.PodGroupSpec{}, scheduled, metav1.Condition{Type: schedulingv1beta1.DisruptionTarget, Reason: "PreemptionByScheduler"}),
+			Want:   []any{"x", "Basic", "<none>", "PreemptionByScheduler", "30d"},
+		},
+	})
 }

@@ -9,10 +9,6 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-func forbiddenUpdate(name string) *field.Error {
-	return field.Forbidden(field.NewPath(name), "updates to "+name+" are forbidden.")
-}
-
 func lowerQualified(s string) []string { return utilvalidation.IsQualifiedName(strings.ToLower(s)) }
 
 // The limits of the parameters that a class passes to its driver.

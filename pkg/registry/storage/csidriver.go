@@ -15,7 +15,6 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
-	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
@@ -56,36 +55,42 @@ func defaultCSIDriver(d *storagev1.CSIDriver) {
 // validateCSIDriver checks a new CSIDriver (KEP-770).
 func validateCSIDriver(o *storagev1.CSIDriver) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
-	f.Merge(podvalidation.CSIDriverName(field.NewPath("name"), o.Name))
+	f.Merge(driverSpec(&o.Spec))
+	return f.Errs
+}
+
+func driverSpec(s *storagev1.CSIDriverSpec) field.ErrorList {
+	var f validation.Findings
 	spec := field.NewPath("spec")
 	for _, flag := range []struct {
 		name  string
 		value *bool
 	}{
-		{"attachedRequired", o.Spec.AttachRequired},
-		{"podInfoOnMount", o.Spec.PodInfoOnMount},
-		{"storageCapacity", o.Spec.StorageCapacity},
+		{"attachedRequired", s.AttachRequired},
+		{"podInfoOnMount", s.PodInfoOnMount},
+		{"storageCapacity", s.StorageCapacity},
 	} {
 		f.AddIf(flag.value == nil, field.Required(spec.Child(flag.name), ""))
 	}
-	f.AddIf(o.Spec.FSGroupPolicy == nil, field.Required(spec.Child("fsGroupPolicy"), ""))
-	f.Merge(validation.OptionalOneOf(spec.Child("fsGroupPolicy"), o.Spec.FSGroupPolicy, storagev1.FileFSGroupPolicy,
+	f.Merge(validation.OptionalOneOf(spec.Child("fsGroupPolicy"), s.FSGroupPolicy, storagev1.FileFSGroupPolicy,
 		storagev1.NoneFSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy))
-	f.Merge(tokenRequests(spec.Child("tokenRequests"), o.Spec.TokenRequests))
-	for _, mode := range o.Spec.VolumeLifecycleModes {
-		f.Merge(validation.OneOf(spec.Child("volumeLifecycleModes"), mode, storagev1.VolumeLifecycleEphemeral, storagev1.VolumeLifecyclePersistent))
+	f.Merge(tokenRequests(spec.Child("tokenRequests"), s.TokenRequests))
+	for _, mode := range s.VolumeLifecycleModes {
+		f.Merge(validation.OneOf(spec.Child("volumeLifecycleModes"), mode, storagev1.VolumeLifecyclePersistent, storagev1.VolumeLifecycleEphemeral))
 	}
-	f.AddIf(o.Spec.SELinuxMount == nil, field.Required(spec.Child("seLinuxMount"), ""))
-	if period := o.Spec.NodeAllocatableUpdatePeriodSeconds; period != nil {
+	f.AddIf(s.SELinuxMount == nil, field.Required(spec.Child("seLinuxMount"), ""))
+	if period := s.NodeAllocatableUpdatePeriodSeconds; period != nil {
 		f.AddIf(*period < 10, field.Invalid(spec.Child("nodeAllocatableUpdatePeriodSeconds"), *period,
 			"must be greater than or equal to 10 seconds"))
 	}
+	f.AddIf(s.ServiceAccountTokenInSecrets != nil && len(s.TokenRequests) == 0, field.Invalid(spec.Child("serviceAccountTokenInSecrets"),
+		s.ServiceAccountTokenInSecrets, "serviceAccountTokenInSecrets is set but no tokenRequests are specified"))
 	return f.Errs
 }
 
 func validateCSIDriverUpdate(o, old *storagev1.CSIDriver) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.Merge(validateCSIDriver(o))
+	f.Merge(driverSpec(&o.Spec))
 	spec := field.NewPath("spec")
 	f.Merge(validation.Unchanged(spec.Child("attachedRequired"), o.Spec.AttachRequired, old.Spec.AttachRequired),
 		validation.Unchanged(spec.Child("volumeLifecycleModes"), o.Spec.VolumeLifecycleModes, old.Spec.VolumeLifecycleModes))
@@ -97,7 +102,10 @@ func tokenRequests(path *field.Path, requests []storagev1.TokenRequest) field.Er
 	var audiences []string
 	for i, r := range requests {
 		path := path.Index(i)
-		f.AddIf(slices.Contains(audiences, r.Audience), field.Duplicate(path.Child("audience"), r.Audience))
+		if slices.Contains(audiences, r.Audience) {
+			f.Add(field.Duplicate(path.Child("audience"), r.Audience))
+			continue
+		}
 		audiences = append(audiences, r.Audience)
 		if r.ExpirationSeconds != nil {
 			f.Merge(validation.TokenLifetime(path.Child("expirationSeconds"), *r.ExpirationSeconds))
@@ -106,12 +114,10 @@ func tokenRequests(path *field.Path, requests []storagev1.TokenRequest) field.Er
 	return f.Errs
 }
 
-// countDriverChanges increments the generation of a CSIDriver if the update changes tokenRequests, requiresRepublish or
-// seLinuxMount. The server doesn't set the generation of a new CSIDriver.
+// countDriverChanges increments the generation of a CSIDriver if the update changes the spec. The server doesn't set
+// the generation of a new CSIDriver.
 func countDriverChanges(_ context.Context, d, old *storagev1.CSIDriver) {
-	now, was := d.Spec, old.Spec
-	if !apiequality.Semantic.DeepEqual(now.TokenRequests, was.TokenRequests) ||
-		!ptr.Equal(now.RequiresRepublish, was.RequiresRepublish) || !ptr.Equal(now.SELinuxMount, was.SELinuxMount) {
+	if !apiequality.Semantic.DeepEqual(d.Spec, old.Spec) {
 		d.Generation = old.Generation + 1
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	storagev1 "k8s.io/api/storage/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -33,7 +32,7 @@ var csiNodeKind = registry.Kind{
 	},
 }
 
-const maxCSINodeID = 192
+const maxCSINodeID = 256
 
 // validateCSINode checks a new CSINode, which lists the drivers on a node.
 func validateCSINode(o *storagev1.CSINode) field.ErrorList {
@@ -52,8 +51,9 @@ func validateCSINode(o *storagev1.CSINode) field.ErrorList {
 		f.AddIf(slices.Contains(names, d.Name), field.Duplicate(path.Child("name"), d.Name))
 		names = append(names, d.Name)
 		for j, key := range d.TopologyKeys {
-			f.AddIf(slices.Contains(d.TopologyKeys[:j], key), field.Duplicate(path.Child("topologyKeys"), key))
-			f.Merge(validation.Qualified(path.Child("topologyKeys"), key))
+			f.AddIf(key == "", field.Required(path, ""))
+			f.AddIf(slices.Contains(d.TopologyKeys[:j], key), field.Duplicate(path, key))
+			f.Merge(validation.Qualified(path, key))
 		}
 	}
 	return f.Errs
@@ -69,7 +69,7 @@ func validateCSINodeUpdate(o, old *storagev1.CSINode) field.ErrorList {
 				continue
 			}
 			was.Allocatable, now.Allocatable = nil, nil
-			f.AddIf(!apiequality.Semantic.DeepEqual(was, now), field.Invalid(field.NewPath("CSINodeDriver"), validation.Unversioned(now), "field is immutable"))
+			f.Merge(validation.Unchanged(field.NewPath("spec", "drivers"), now, was))
 		}
 	}
 	return f.Errs

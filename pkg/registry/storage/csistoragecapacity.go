@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"reflect"
 
 	storagev1 "k8s.io/api/storage/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -40,10 +39,8 @@ func validateCSIStorageCapacityUpdate(o, old *storagev1.CSIStorageCapacity) fiel
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	f.Merge(capacity(o, metav1validation.LabelSelectorValidationOptions{
 		AllowInvalidLabelValueInSelector: metav1validation.LabelSelectorHasInvalidLabelValue(old.NodeTopology)}))
-	if !reflect.DeepEqual(o.NodeTopology, old.NodeTopology) {
-		f.Add(field.Invalid(field.NewPath("nodeTopology"), o.NodeTopology, apivalidation.FieldImmutableErrorMsg))
-	}
-	f.Merge(validation.Unchanged(field.NewPath("storageClassName"), o.StorageClassName, old.StorageClassName))
+	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, validation.Unchanged(field.NewPath("nodeTopology"), o.NodeTopology, old.NodeTopology),
+		validation.Unchanged(field.NewPath("storageClassName"), o.StorageClassName, old.StorageClassName))
 	return f.Errs
 }
 
@@ -52,9 +49,6 @@ func capacity(o *storagev1.CSIStorageCapacity, opts metav1validation.LabelSelect
 	f.Merge(validation.Follows(validation.ObjectName, field.NewPath("storageClassName"), o.StorageClassName))
 	if q := o.Capacity; q != nil {
 		f.AddIf(q.Sign() < 0, field.Invalid(field.NewPath("capacity"), q.String(), apivalidation.IsNegativeErrorMsg))
-	}
-	if q := o.MaximumVolumeSize; q != nil {
-		f.AddIf(q.Sign() < 0, field.Invalid(field.NewPath("maximumVolumeSize"), q.String(), apivalidation.IsNegativeErrorMsg))
 	}
 	return f.Errs
 }

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -62,16 +61,18 @@ func validateStorageClass(o *storagev1.StorageClass) field.ErrorList {
 func validateStorageClassUpdate(o, old *storagev1.StorageClass) field.ErrorList {
 	f := validation.Findings{Errs: validateStorageClass(o)}
 	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs)
-	f.AddIf(!maps.Equal(o.Parameters, old.Parameters), forbiddenUpdate("parameters"))
-	f.AddIf(o.Provisioner != old.Provisioner, forbiddenUpdate("provisioner"))
-	f.AddIf(!ptr.Equal(o.ReclaimPolicy, old.ReclaimPolicy), forbiddenUpdate("reclaimPolicy"))
-	f.Merge(validation.Unchanged(field.NewPath("volumeBindingMode"), o.VolumeBindingMode, old.VolumeBindingMode))
+	f.Merge(validation.Unchanged(field.NewPath("parameters"), o.Parameters, old.Parameters),
+		validation.Unchanged(field.NewPath("provisioner"), o.Provisioner, old.Provisioner),
+		validation.Unchanged(field.NewPath("reclaimPolicy"), o.ReclaimPolicy, old.ReclaimPolicy),
+		validation.Unchanged(field.NewPath("volumeBindingMode"), o.VolumeBindingMode, old.VolumeBindingMode))
 	return f.Errs
 }
 
+// allowedTopologies checks the terms that select nodes. No two terms may be equal. As in kube-apiserver, a term without
+// expressions is a duplicate even of the empty places for the other terms, so it is always invalid.
 func allowedTopologies(terms []corev1.TopologySelectorTerm) field.ErrorList {
 	var f validation.Findings
-	seen := make([]map[string]sets.Set[string], 0, len(terms))
+	seen := make([]map[string]sets.Set[string], len(terms))
 	for i, term := range terms {
 		expressions := field.NewPath("allowedTopologies").Index(i).Child("matchLabelExpressions")
 		byKey := map[string]sets.Set[string]{}
@@ -93,6 +94,18 @@ func allowedTopologies(terms []corev1.TopologySelectorTerm) field.ErrorList {
 	return f.Errs
 }
 
+// defaultClassAnnotations are the annotations that mark a StorageClass as the default.
+var defaultClassAnnotations = []string{"storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"}
+
+// storageClassName returns the name of a class for the rows of kubectl get. The name of the default class gets the
+// suffix "(default)".
+func storageClassName(c *storagev1.StorageClass) string {
+	if slices.ContainsFunc(defaultClassAnnotations, func(mark string) bool { return c.Annotations[mark] == "true" }) {
+		return c.Name + " (default)"
+	}
+	return c.Name
+}
+
 var storageClassColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,
@@ -104,7 +117,7 @@ var storageClassColumns = printers.Of(
 	},
 	func(c *storagev1.StorageClass) []any {
 		return []any{
-			className(c.Name, c.Annotations, defaultClassAnnotation, betaDefaultStorageClass), c.Provisioner,
+			storageClassName(c), c.Provisioner,
 			string(ptr.Deref(c.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)),
 			string(ptr.Deref(c.VolumeBindingMode, storagev1.VolumeBindingImmediate)),
 			ptr.Deref(c.AllowVolumeExpansion, false), printers.Since(c.CreationTimestamp),

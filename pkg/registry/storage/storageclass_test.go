@@ -39,13 +39,22 @@ func TestStorageClassErrors(t *testing.T) {
 	t.Parallel()
 	registrytest.CheckErrors(t, registrytest.Table(t, Group), []registrytest.WriteCase{
 		{
-			Name: "update", Reason: "provisioner and binding mode of a class can't change",
-			Object: &storagev1.StorageClass{ObjectMeta: registrytest.ClusterStored("c"), Provisioner: "a", VolumeBindingMode: ptr.To(storagev1.VolumeBindingImmediate)},
-			Old:    &storagev1.StorageClass{ObjectMeta: registrytest.ClusterStored("c"), Provisioner: "b", VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)},
+			Name: "update", Reason: "the fields that say how volumes are made can't change",
+			Object: &storagev1.StorageClass{ObjectMeta: registrytest.ClusterStored("c"), Provisioner: "a", VolumeBindingMode: ptr.To(storagev1.VolumeBindingImmediate),
+				Parameters: map[string]string{"k": "v"}, ReclaimPolicy: ptr.To(corev1.PersistentVolumeReclaimRetain)},
+			Old: &storagev1.StorageClass{ObjectMeta: registrytest.ClusterStored("c"), Provisioner: "b", VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)},
 			Want: []string{
-				"provisioner: Forbidden: updates to provisioner are forbidden.",
+				`parameters: Invalid value: {"k":"v"}: field is immutable`,
+				`provisioner: Invalid value: "a": field is immutable`,
+				`reclaimPolicy: Invalid value: "Retain": field is immutable`,
 				`volumeBindingMode: Invalid value: "Immediate": field is immutable`,
 			},
+		},
+		{
+			Name: "topology without expressions", Reason: "kube-apiserver refuses it as a duplicate, by the same comparison",
+			Object: &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Provisioner: "a", VolumeBindingMode: ptr.To(storagev1.VolumeBindingImmediate),
+				AllowedTopologies: []corev1.TopologySelectorTerm{{}}},
+			Want: []string{`allowedTopologies[0].matchLabelExpressions: Duplicate value: ""`},
 		},
 	})
 }

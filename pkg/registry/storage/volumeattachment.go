@@ -6,7 +6,6 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	storagev1alpha1 "k8s.io/api/storage/v1alpha1"
 	storagev1beta1 "k8s.io/api/storage/v1beta1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -56,11 +55,10 @@ func validateVolumeAttachment(o *storagev1.VolumeAttachment) field.ErrorList {
 	f.Merge(attachmentSource(&o.Spec.Source, spec.Child("source")))
 	f.Merge(validation.Follows(validation.ObjectName, spec.Child("nodeName"), o.Spec.NodeName))
 	status := field.NewPath("status")
-	f.Merge(attachmentMetadata(status.Child("attachmentMetadata"), o.Status.AttachmentMetadata),
-		volumeError(status.Child("attachError"), o.Status.AttachError), volumeError(status.Child("detachError"), o.Status.DetachError))
+	f.AddIf(metadataSize(o.Status.AttachmentMetadata) > maxAttachedMetadata, field.TooLong(status.Child("attachmentMetadata"), "", maxAttachedMetadata))
+	f.Merge(volumeError(status.Child("attachError"), o.Status.AttachError), volumeError(status.Child("detachError"), o.Status.DetachError))
 	if name := o.Spec.Source.PersistentVolumeName; name != nil {
-		path := spec.Child("source", "persistentVolumeName")
-		f.Merge(validation.Required(validation.ObjectName, path, *name))
+		f.Merge(validation.Follows(validation.ObjectName, spec.Child("source", "persistentVolumeName"), *name))
 	}
 	return f.Errs
 }
@@ -68,21 +66,23 @@ func validateVolumeAttachment(o *storagev1.VolumeAttachment) field.ErrorList {
 // validateVolumeAttachmentUpdate checks an update of a VolumeAttachment. The spec can't change.
 func validateVolumeAttachmentUpdate(o, old *storagev1.VolumeAttachment) field.ErrorList {
 	f := validation.Findings{Errs: validateVolumeAttachment(o)}
-	f.AddIf(!apiequality.Semantic.DeepEqual(o.Spec, old.Spec), field.Invalid(field.NewPath("spec"), validation.Unversioned(o.Spec), "field is immutable"))
+	f.Merge(validation.Unchanged(field.NewPath("spec"), o.Spec, old.Spec))
 	return f.Errs
 }
 
+// attachmentSource checks the source of an attachment, except for the form of persistentVolumeName.
 func attachmentSource(s *storagev1.VolumeAttachmentSource, path *field.Path) field.ErrorList {
 	switch {
 	case s.InlineVolumeSpec == nil && s.PersistentVolumeName == nil:
 		return field.ErrorList{field.Required(path, "must specify exactly one of inlineVolumeSpec and persistentVolumeName")}
 	case s.InlineVolumeSpec != nil && s.PersistentVolumeName != nil:
 		return field.ErrorList{field.Forbidden(path, "must specify exactly one of inlineVolumeSpec and persistentVolumeName")}
-	case s.PersistentVolumeName != nil:
-		return validation.Required(validation.ObjectName, path.Child("persistentVolumeName"), *s.PersistentVolumeName)
-	default:
+	case s.InlineVolumeSpec != nil:
 		return podvalidation.PersistentVolumeSpec(path.Child("inlineVolumeSpec"), s.InlineVolumeSpec, "", true)
+	case *s.PersistentVolumeName == "":
+		return field.ErrorList{field.Required(path.Child("persistentVolumeName"), "must specify non empty persistentVolumeName")}
 	}
+	return nil
 }
 
 // The limits of the status, which a driver writes.
@@ -91,15 +91,12 @@ const (
 	maxVolumeErrorMessage = 1024
 )
 
-func attachmentMetadata(path *field.Path, metadata map[string]string) field.ErrorList {
-	var f validation.Findings
+func metadataSize(metadata map[string]string) int {
 	size := 0
-	for k, v := range validation.Sorted(metadata) {
-		f.AddIf(k == "", field.Invalid(path, k, "field can not be empty."))
+	for k, v := range metadata {
 		size += len(k) + len(v)
 	}
-	f.AddIf(size > maxAttachedMetadata, field.TooLong(path, "", maxAttachedMetadata))
-	return f.Errs
+	return size
 }
 
 func volumeError(path *field.Path, e *storagev1.VolumeError) field.ErrorList {

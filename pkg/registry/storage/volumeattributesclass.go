@@ -35,15 +35,15 @@ func validateVolumeAttributesClass(o *storagev1.VolumeAttributesClass) field.Err
 // validateVolumeAttributesClassUpdate checks an update of a VolumeAttributesClass. The driver and
 // its parameters can't change.
 func validateVolumeAttributesClassUpdate(o, old *storagev1.VolumeAttributesClass) field.ErrorList {
-	f := validation.Findings{Errs: validateVolumeAttributesClass(o)}
-	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs)
-	f.AddIf(o.DriverName != old.DriverName, forbiddenUpdate("driverName"))
-	f.AddIf(!maps.Equal(o.Parameters, old.Parameters), forbiddenUpdate("parameters"))
+	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.AddIf(o.DriverName != old.DriverName, field.Forbidden(field.NewPath("driverName"), "updates to driverName are forbidden."))
+	f.AddIf(!maps.Equal(o.Parameters, old.Parameters), field.Forbidden(field.NewPath("parameters"), "updates to parameters are forbidden."))
+	f.Merge(validateVolumeAttributesClass(o))
 	return f.Errs
 }
 
 var volumeAttributesClassColumns = printers.Of(
 	[]printers.Column{printers.NameColumn, printers.Text("DriverName", printers.Doc(storagev1.VolumeAttributesClass{}, "driverName")), printers.AgeColumn},
 	func(c *storagev1.VolumeAttributesClass) []any {
-		return []any{className(c.Name, c.Annotations, defaultVolumeAttributesClass), c.DriverName, printers.Since(c.CreationTimestamp)}
+		return []any{c.Name, c.DriverName, printers.Since(c.CreationTimestamp)}
 	})

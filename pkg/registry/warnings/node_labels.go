@@ -17,6 +17,10 @@ var deprecatedNodeLabels = map[string]string{
 	corev1.LabelInstanceType:            `deprecated since v1.17; use "node.kubernetes.io/instance-type" instead`,
 	"beta.kubernetes.io/arch":           `deprecated since v1.14; use "kubernetes.io/arch" instead`,
 	"beta.kubernetes.io/os":             `deprecated since v1.14; use "kubernetes.io/os" instead`,
+	"app.kubernetes.io/created-by":      `deprecated since v1.9`,
+	"node-role.kubernetes.io/master":    `use "node-role.kubernetes.io/control-plane" instead`,
+	// The annotation preferAvoidPods was never a label, but kube-apiserver warns of it as of a label.
+	corev1.PreferAvoidPodsAnnotationKey: `deprecated since v1.22; use Taints and Tolerations instead`,
 }
 
 // NodeLabel warns of a deprecated node label. If the argument "repeat" is true, the warning repeats the label,

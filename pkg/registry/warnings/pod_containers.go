@@ -33,8 +33,10 @@ func (l templateWarnings) containers(path *field.Path, t *corev1.PodTemplateSpec
 		if _, annotated := t.Annotations[key]; annotated && path != nil && !hasProfile {
 			l.At(annotations.Key(key), AppArmorMessage)
 		}
-		l.byteAmounts(at.Child("resources", "limits"), c.Resources.Limits)
-		l.byteAmounts(at.Child("resources", "requests"), c.Resources.Requests)
+		for _, name := range byteResources {
+			l.byteAmount(at.Child("resources", "limits"), c.Resources.Limits, name)
+			l.byteAmount(at.Child("resources", "requests"), c.Resources.Requests, name)
+		}
 		l.environment(at.Child("env"), c.Env)
 	}
 	l.ports(all)

@@ -40,7 +40,9 @@ func (l templateWarnings) gather(path *field.Path, t *corev1.PodTemplateSpec) {
 	}
 	l.volumes(spec.Child("volumes"), t.Spec.Volumes)
 	l.duplicates(spec, &t.Spec)
-	l.byteAmounts(spec.Child("overhead"), t.Spec.Overhead)
+	for _, name := range byteResources {
+		l.byteAmount(spec.Child("overhead"), t.Spec.Overhead, name)
+	}
 	l.containers(path, t)
 	if s := t.Spec.TerminationGracePeriodSeconds; s != nil && *s < 0 {
 		l.At(spec.Child("terminationGracePeriodSeconds"), "must be >= 0; negative values are invalid and will be treated as 1")
@@ -122,12 +124,13 @@ func (l templateWarnings) duplicates(path *field.Path, spec *corev1.PodSpec) {
 	}
 }
 
-// byteAmounts warns of amounts with a fraction of a byte.
-func (l templateWarnings) byteAmounts(path *field.Path, amounts corev1.ResourceList) {
-	for _, name := range []corev1.ResourceName{corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
-		if q, ok := amounts[name]; ok {
-			l.wholeBytes(path.Key(string(name)), q)
-		}
+// byteResources are the resources of containers that are counted in bytes.
+var byteResources = []corev1.ResourceName{corev1.ResourceMemory, corev1.ResourceEphemeralStorage}
+
+// byteAmount warns of an amount with a fraction of a byte.
+func (l templateWarnings) byteAmount(path *field.Path, amounts corev1.ResourceList, name corev1.ResourceName) {
+	if q, ok := amounts[name]; ok {
+		l.wholeBytes(path.Key(string(name)), q)
 	}
 }
 

@@ -143,17 +143,8 @@ func assign(pod *corev1.Pod, binding *corev1.Binding) (*corev1.Pod, error) {
 	for k, v := range binding.Labels {
 		pod.Labels[k] = v
 	}
-	setPodCondition(&pod.Status, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, ObservedGeneration: observedGeneration(pod)})
+	setPodCondition(&pod.Status, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue})
 	return pod, nil
-}
-
-// observedGeneration returns the generation for a new condition. If the pod's status has no observedGeneration, the
-// result is 0, and the condition gets no observedGeneration.
-func observedGeneration(pod *corev1.Pod) int64 {
-	if pod.Status.ObservedGeneration != 0 {
-		return pod.Generation
-	}
-	return 0
 }
 
 // setPodCondition sets a condition. If the status of the condition changes, lastTransitionTime becomes now.

@@ -196,7 +196,6 @@ func disrupted(preconditions *metav1.Preconditions) rest.UpdatedObjectInfo {
 		setPodCondition(&pod.Status, corev1.PodCondition{
 			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
 			Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting",
-			ObservedGeneration: observedGeneration(pod),
 		})
 		return pod, nil
 	})

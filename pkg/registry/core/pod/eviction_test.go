@@ -200,6 +200,7 @@ func TestEvictionIsRecorded(t *testing.T) {
 	s := newStored(t)
 	p := evictable("p", corev1.PodRunning, corev1.ConditionTrue)
 	p.Finalizers = []string{"example.com/keep"}
+	p.Generation, p.Status.ObservedGeneration = 1, 1 // The condition has no observedGeneration.
 	s.Put(corev1.Resource("pods"), p)
 	s.Put(policyv1.Resource("poddisruptionbudgets"), budgetFor("b", policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: 1}))
 	if got := outcome(evict(s, "p", nil)); got != evictionSuccess {

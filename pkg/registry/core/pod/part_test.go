@@ -9,6 +9,7 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
@@ -50,6 +51,16 @@ func TestPodParts(t *testing.T) {
 				p.Spec.EphemeralContainers = []corev1.EphemeralContainer{container}
 			},
 			generation: 2,
+		},
+		{
+			name: "privileged ephemeral container", reason: "the server doesn't allow privileged containers (--allow-privileged)",
+			subresource: "ephemeralcontainers",
+			change: func(p *corev1.Pod) {
+				container := debugger
+				container.SecurityContext = &corev1.SecurityContext{Privileged: ptr.To(true)}
+				p.Spec.EphemeralContainers = []corev1.EphemeralContainer{container}
+			},
+			err: "spec.ephemeralContainers[0].securityContext.privileged: Forbidden: disallowed by cluster policy",
 		},
 		{
 			name: "not an ephemeral container", reason: "the subresource ignores changes to other fields",

@@ -20,7 +20,7 @@ import (
 
 // validatePod checks a new pod.
 func validatePod(pod *corev1.Pod) field.ErrorList {
-	f := validation.Findings{Errs: podAlone(pod)}
+	f := validation.Findings{Errs: podAlone(pod, nil)}
 	f.AddIf(len(pod.Spec.EphemeralContainers) > 0, field.Forbidden(validation.SpecPath.Child("ephemeralContainers"), "cannot be set on create"))
 	f.AddIf(pod.Spec.NodeName != "" && len(pod.Spec.SchedulingGates) > 0,
 		field.Forbidden(validation.SpecPath.Child("nodeName"), "cannot be set until all schedulingGates have been cleared"))
@@ -28,11 +28,12 @@ func validatePod(pod *corev1.Pod) field.ErrorList {
 	return f.Errs
 }
 
-// podAlone checks the rules for a pod that don't depend on the stored pod.
-func podAlone(pod *corev1.Pod) field.ErrorList {
+// podAlone checks the rules that hold for new and for updated pods. The argument "stored" has the annotations of the
+// stored pod.
+func podAlone(pod *corev1.Pod, stored map[string]string) field.ErrorList {
 	f := validation.Created(&pod.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	f.Merge(
-		podvalidation.PodAnnotations(validation.MetadataPath.Child("annotations"), pod.Annotations, &pod.Spec),
+		podvalidation.UpdatedPodAnnotations(validation.MetadataPath.Child("annotations"), pod.Annotations, stored, &pod.Spec),
 		podvalidation.PodSpec(validation.SpecPath, &pod.Spec, &pod.ObjectMeta))
 	if pod.Spec.ServiceAccountName == "" {
 		f.Merge(projectedTokens(validation.SpecPath.Child("volumes"), pod.Spec.Volumes))
@@ -58,7 +59,7 @@ func projectedTokens(path *field.Path, volumes []corev1.Volume) field.ErrorList 
 // podUpdate checks the rules that hold for an update of a pod, and of its subresources ephemeralcontainers and resize.
 func podUpdate(pod, old *corev1.Pod) validation.Findings {
 	f := validation.Updated(&pod.ObjectMeta, &old.ObjectMeta)
-	f.Merge(podAlone(pod))
+	f.Merge(podAlone(pod, old.Annotations))
 	return f
 }
 

@@ -28,6 +28,6 @@ func podAnnotationsUpdate(path *field.Path, pod, old *corev1.Pod) field.ErrorLis
 			fixed(k, "add")
 		}
 	}
-	f.Merge(podvalidation.PodAnnotations(path, pod.Annotations, &pod.Spec))
+	f.Merge(podvalidation.UpdatedPodAnnotations(path, pod.Annotations, old.Annotations, &pod.Spec))
 	return f.Errs
 }

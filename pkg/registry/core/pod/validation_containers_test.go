@@ -224,6 +224,17 @@ func TestContainerResources(t *testing.T) {
 	}
 }
 
+func TestInitContainerRestartRules(t *testing.T) {
+	t.Parallel()
+	pod := podWith(func(p *corev1.Pod) {
+		c := *p.Spec.Containers[0].DeepCopy()
+		c.Name, c.RestartPolicyRules = "init", []corev1.ContainerRestartRule{{Action: "Stop"}}
+		p.Spec.InitContainers = []corev1.Container{c}
+	})
+	registrytest.WantErrors(t, "without a restart policy, the rules of an init container aren't checked", validatePod(pod),
+		"spec.initContainers[0].restartPolicy: Required value: must specify restartPolicy when restart rules are used")
+}
+
 func TestPrivileged(t *testing.T) {
 	t.Parallel()
 	spec := registrytest.ValidPodSpec()

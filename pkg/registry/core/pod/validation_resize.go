@@ -52,12 +52,12 @@ func validatePodResize(pod, old *corev1.Pod) field.ErrorList {
 	}
 	for i := range spec.Containers {
 		now, was := &spec.Containers[i], &old.Spec.Containers[i]
-		keepCompute(&now.Resources, &was.Resources)
+		keepContainerCompute(&now.Resources, &was.Resources)
 		f.AddIf(!apiequality.Semantic.DeepEqual(now, was), field.Forbidden(validation.SpecPath, "only cpu and memory resources are mutable"))
 	}
 	for i := range spec.InitContainers {
 		now, was := &spec.InitContainers[i], &old.Spec.InitContainers[i]
-		keepCompute(&now.Resources, &was.Resources)
+		keepContainerCompute(&now.Resources, &was.Resources)
 		f.AddIf(!apiequality.Semantic.DeepEqual(now, was), field.Forbidden(validation.SpecPath.Child("initContainers").Index(i),
 			"only cpu and memory resources for init or sidecar containers are mutable"))
 	}
@@ -141,6 +141,13 @@ func nothingRemoved(path *field.Path, what string, now, was *corev1.ResourceRequ
 // resources.
 func keepCompute(r, was *corev1.ResourceRequirements) {
 	r.Requests, r.Limits = withCompute(r.Requests, was.Requests), withCompute(r.Limits, was.Limits)
+}
+
+// keepContainerCompute does the same as keepCompute for a container, but also drops the resource claims. So, as in
+// kube-apiserver, no resize of a pod is possible if one of its containers has resource claims.
+func keepContainerCompute(r, was *corev1.ResourceRequirements) {
+	keepCompute(r, was)
+	r.Claims = nil
 }
 
 func withCompute(list, was corev1.ResourceList) corev1.ResourceList {

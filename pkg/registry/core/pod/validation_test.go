@@ -143,6 +143,30 @@ func TestPod(t *testing.T) {
 			},
 		},
 		{
+			name: "seccomp annotations", reason: "the annotation of the pod comes before the annotations of the containers",
+			change: func(p *corev1.Pod) {
+				p.Annotations = map[string]string{corev1.SeccompPodAnnotationKey: "a", corev1.SeccompContainerAnnotationKeyPrefix + "c": "b"}
+			},
+			want: []string{
+				`metadata.annotations.seccomp.security.alpha.kubernetes.io/pod: Invalid value: "a": must be a valid seccomp profile`,
+				`metadata.annotations.container.seccomp.security.alpha.kubernetes.io/c: Invalid value: "b": must be a valid seccomp profile`,
+			},
+		},
+		{
+			name: "deletion cost", reason: "a cost doesn't begin with a zero",
+			change: func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.PodDeletionCost: "05"} },
+			want:   []string{`metadata.annotations[controller.kubernetes.io/pod-deletion-cost]: Invalid value: "05": must be a 32bit integer`},
+		},
+		{
+			name: "signed deletion cost", reason: "a cost doesn't begin with a plus sign",
+			change: func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.PodDeletionCost: "+5"} },
+			want:   []string{`metadata.annotations[controller.kubernetes.io/pod-deletion-cost]: Invalid value: "+5": must be a 32bit integer`},
+		},
+		{
+			name: "negative deletion cost", reason: "as in kube-apiserver, a zero can follow the minus sign",
+			change: func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.PodDeletionCost: "-05"} },
+		},
+		{
 			name: "mirror", reason: "the kubelet creates mirror pods and sets their node",
 			change: func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} },
 			want:   []string{`metadata.annotations[kubernetes.io/config.mirror]: Invalid value: "x": must set spec.nodeName if mirror pod annotation is set`},
@@ -180,6 +204,20 @@ func TestPodUpdate(t *testing.T) {
 			old:  func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = ptr.To[int64](5) },
 			now:  func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = ptr.To[int64](10) },
 			want: []string{"spec.activeDeadlineSeconds: Invalid value: 10: must be less than or equal to previous value"},
+		},
+		{
+			name: "stored deletion cost", reason: "old versions of Kubernetes accepted any cost, and an update can keep or change an invalid cost",
+			old: func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.PodDeletionCost: "high"} },
+			now: func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.PodDeletionCost: "low"} },
+		},
+		{
+			name: "invalid deletion cost", reason: "an update can't set an invalid cost, and the annotations are checked twice",
+			old: unchangedPod,
+			now: func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.PodDeletionCost: "high"} },
+			want: []string{
+				`metadata.annotations[controller.kubernetes.io/pod-deletion-cost]: Invalid value: "high": must be a 32bit integer`,
+				`metadata.annotations[controller.kubernetes.io/pod-deletion-cost]: Invalid value: "high": must be a 32bit integer`,
+			},
 		},
 		{
 			name: "containers", reason: "the number of containers can't change",
@@ -305,6 +343,15 @@ func TestPodResize(t *testing.T) {
 			registrytest.WantErrors(t, tc.reason, validatePodResize(podWith(tc.now), podWith(sized(registrytest.Quantities("cpu", "1")))), tc.want...)
 		})
 	}
+	claiming := func(cpu string) *corev1.Pod {
+		return podWith(func(p *corev1.Pod) {
+			p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: ptr.To("gpu")}}
+			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{
+				Requests: registrytest.Quantities("cpu", cpu), Claims: []corev1.ResourceClaim{{Name: "gpu"}}}
+		})
+	}
+	registrytest.WantErrors(t, "as in kube-apiserver, a resize of a container with a resource claim isn't possible",
+		validatePodResize(claiming("2"), claiming("1")), "spec: Forbidden: only cpu and memory resources are mutable")
 }
 
 func TestPodEphemeralContainersUpdate(t *testing.T) {

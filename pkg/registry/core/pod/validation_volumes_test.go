@@ -68,9 +68,9 @@ func TestVolumes(t *testing.T) {
 			want:   []string{"spec.volumes[0].persistentVolumeClaim.claimName: Required value"},
 		},
 		{
-			name: "csi", reason: "the name of a CSI driver is a DNS subdomain",
+			name: "csi", reason: "the volume needs the name of a driver",
 			source: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{}},
-			want:   []string{"spec.volumes[0].csi.driver: Required value", `spec.volumes[0].csi.driver: Invalid value: "": ` + subdomainMessage},
+			want:   []string{"spec.volumes[0].csi.driver: Required value"},
 		},
 		{
 			name: "ephemeral", reason: "the server derives the claim's name from the pod and the volume",
@@ -104,6 +104,41 @@ func TestVolumes(t *testing.T) {
 			}}},
 			want: []string{`spec.volumes[0].projected.sources[0].podCertificate.userAnnotations: Invalid value: "k": ` +
 				`must be a domain-prefixed key (such as "acme.io/foo")`},
+		},
+		{
+			name: "certificate of Kubernetes", reason: "a signer of Kubernetes issues certificates for at most a day, and the errors keep this order",
+			source: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+				{PodCertificate: &corev1.PodCertificateProjection{SignerName: "x.kubernetes.io/c", KeyType: "x", CredentialBundlePath: "bundle",
+					MaxExpirationSeconds: ptr.To[int32](86401), UserAnnotations: map[string]string{"k": ""}}},
+			}}},
+			want: []string{
+				`spec.volumes[0].projected.sources[0].podCertificate.userAnnotations: Invalid value: "k": must be a domain-prefixed key (such as "acme.io/foo")`,
+				`spec.volumes[0].projected.sources[0].podCertificate.keyType: Unsupported value: "x": supported values: "RSA3072", "RSA4096", ` +
+					`"ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519"`,
+				"spec.volumes[0].projected.sources[0].podCertificate.maxExpirationSeconds: Invalid value: 86401: if provided, maxExpirationSeconds must be <= 86400",
+			},
+		},
+		{
+			name: "certificate of another signer", reason: "another signer issues certificates for at most 91 days",
+			source: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+				{PodCertificate: &corev1.PodCertificateProjection{SignerName: "notkubernetes.io/c", KeyType: "ED25519", CredentialBundlePath: "bundle",
+					MaxExpirationSeconds: ptr.To[int32](86401)}},
+			}}},
+		},
+		{
+			name: "trust bundles", reason: "the name of a bundle is a DNS subdomain, with the signer before it",
+			source: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+				{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{Name: ptr.To("a.b:c:d"), Path: "a"}},
+				{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{Name: ptr.To("a.b:c:D"), Path: "b"}},
+				{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{Name: ptr.To("D"), Path: "c"}},
+				{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{Name: ptr.To(":d"), Path: "d"}},
+			}}},
+			want: []string{
+				`spec.volumes[0].projected.sources[1].clusterTrustBundle.name: Invalid value: "a.b:c:D": not a valid clustertrustbundlename: ` + subdomainMessage,
+				`spec.volumes[0].projected.sources[2].clusterTrustBundle.name: Invalid value: "D": not a valid clustertrustbundlename: ` + subdomainMessage,
+				`spec.volumes[0].projected.sources[3].clusterTrustBundle.name: Invalid value: ":d": not a valid clustertrustbundlename: ` +
+					`ClusterTrustBundle without signer name must not have ":" in its name`,
+			},
 		},
 		{
 			name: "image", reason: "an image volume needs a reference and a known pull policy",

@@ -57,6 +57,24 @@ func TestPodWarnings(t *testing.T) {
 			},
 		},
 		{
+			name: "removed node labels", reason: "clusters no longer set these labels, whether or not another label takes their place",
+			spec: corev1.PodSpec{
+				NodeSelector: map[string]string{
+					"node-role.kubernetes.io/master": "", "app.kubernetes.io/created-by": "x", "scheduler.alpha.kubernetes.io/preferAvoidPods": "x",
+				},
+				Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+					NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "node-role.kubernetes.io/master"}}}},
+				}}},
+			},
+			want: []string{
+				"spec.nodeSelector[app.kubernetes.io/created-by]: deprecated since v1.9",
+				`spec.nodeSelector[node-role.kubernetes.io/master]: use "node-role.kubernetes.io/control-plane" instead`,
+				"spec.nodeSelector[scheduler.alpha.kubernetes.io/preferAvoidPods]: deprecated since v1.22; use Taints and Tolerations instead",
+				`spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].key: ` +
+					`node-role.kubernetes.io/master is use "node-role.kubernetes.io/control-plane" instead`,
+			},
+		},
+		{
 			name: "pod affinity", reason: "a missing selector matches no pod, and an empty selector matches all pods",
 			spec: corev1.PodSpec{Affinity: &corev1.Affinity{
 				PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
@@ -155,10 +173,18 @@ func TestPodWarnings(t *testing.T) {
 				InitContainers: []corev1.Container{{Resources: corev1.ResourceRequirements{
 					Limits: corev1.ResourceList{"ephemeral-storage": resource.MustParse("1500m"), "memory": resource.MustParse("1Gi")},
 				}}},
+				Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{
+					Limits:   corev1.ResourceList{"ephemeral-storage": resource.MustParse("2m"), "memory": resource.MustParse("2m")},
+					Requests: corev1.ResourceList{"ephemeral-storage": resource.MustParse("1m"), "memory": resource.MustParse("1m")},
+				}}},
 			},
 			want: []string{
 				`spec.overhead[memory]: fractional byte value "1m" is invalid, must be an integer`,
 				`spec.initContainers[0].resources.limits[ephemeral-storage]: fractional byte value "1500m" is invalid, must be an integer`,
+				`spec.containers[0].resources.limits[memory]: fractional byte value "2m" is invalid, must be an integer`,
+				`spec.containers[0].resources.requests[memory]: fractional byte value "1m" is invalid, must be an integer`,
+				`spec.containers[0].resources.limits[ephemeral-storage]: fractional byte value "2m" is invalid, must be an integer`,
+				`spec.containers[0].resources.requests[ephemeral-storage]: fractional byte value "1m" is invalid, must be an integer`,
 			},
 		},
 		{

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -132,8 +133,12 @@ func (a *serviceAllocator) allocateIPs(ctx context.Context, t *allocation, s *co
 		added, asked := true, ips[i]
 		var err error
 		if asked == "" {
-			if ips[i], err = a.ips.reserveAnyIP(ctx, families[i], owner, dryRun); err != nil {
-				return apierrors.NewInternalError(fmt.Errorf("failed to allocate a serviceIP: %w", err))
+			ips[i], err = a.ips.reserveAnyIP(ctx, families[i], owner, dryRun)
+			switch {
+			case errors.Is(err, errNoneIsLeft):
+				return apierrors.NewInternalError(fmt.Errorf("failed to allocate a serviceIP for Service %q: %w", s.Name, err))
+			case err != nil:
+				return invalidService(s, field.Invalid(ipsPath, s.Spec.ClusterIPs, fmt.Sprintf("failed to allocate IP: %v", err)))
 			}
 		} else if added, err = a.ips.reserveIP(ctx, asked, owner, dryRun); err != nil {
 			return invalidService(s, field.Invalid(ipsPath, s.Spec.ClusterIPs, fmt.Sprintf("failed to allocate IP %v: %v", asked, err)))

@@ -447,7 +447,7 @@ func TestServiceConcurrency(t *testing.T) {
 			switch {
 			case err == nil:
 				created = append(created, s)
-			case strings.HasSuffix(err.Error(), "failed to allocate a serviceIP: range is full") && apierrors.IsInternalError(err):
+			case strings.HasSuffix(err.Error(), fmt.Sprintf("failed to allocate a serviceIP for Service \"s%d\": range is full", i)) && apierrors.IsInternalError(err):
 				full++
 			default:
 				t.Error(err)

@@ -277,7 +277,7 @@ func loadBalancerStatus(o, old *corev1.Service) field.ErrorList {
 	path := field.NewPath("status", "loadBalancer", "ingress")
 	points := o.Status.LoadBalancer.Ingress
 	if !isLoadBalancer(o) && len(points) > 0 {
-		return field.ErrorList{field.Forbidden(path, "may only be used when `spec.type` is \"LoadBalancer\"")}
+		return field.ErrorList{field.Forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")}
 	}
 	var stored []string
 	for _, point := range old.Status.LoadBalancer.Ingress {

@@ -121,6 +121,15 @@ func TestService(t *testing.T) {
 	}
 }
 
+func TestServiceStatusUpdate(t *testing.T) {
+	t.Parallel()
+	s := serviceWith(func(*corev1.ServiceSpec) {})
+	s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: "h"}}
+	registrytest.WantErrors(t, "a service that isn't a load balancer has no load balancer's addresses",
+		validateServiceStatusUpdate(s, serviceWith(func(*corev1.ServiceSpec) {})),
+		"status.loadBalancer.ingress: Forbidden: may only be used when `spec.type` is 'LoadBalancer'")
+}
+
 func TestServiceUpdate(t *testing.T) {
 	t.Parallel()
 	same := func(*corev1.ServiceSpec) {}

@@ -21,14 +21,17 @@ func serviceWarnings(_ context.Context, s, _ *corev1.Service) []string {
 			l.IP(warnings.SpecPath.Child("clusterIPs").Index(i), ip)
 		}
 	}
-	if s.Spec.Type == corev1.ServiceTypeClusterIP && s.Spec.ClusterIP == corev1.ClusterIPNone {
+	headless := s.Spec.Type == corev1.ServiceTypeClusterIP && s.Spec.ClusterIP == corev1.ClusterIPNone
+	externalName := s.Spec.Type == corev1.ServiceTypeExternalName
+	if headless {
 		headlessWarnings(&l, &s.Spec)
-	}
-	if len(s.Spec.ExternalIPs) > 0 {
-		l.Add("spec.externalIPs is deprecated")
 	}
 	for i, ip := range s.Spec.ExternalIPs {
 		l.IP(warnings.SpecPath.Child("externalIPs").Index(i), ip)
+	}
+	// Other warnings say that these services ignore the field.
+	if len(s.Spec.ExternalIPs) > 0 && !headless && !externalName {
+		l.Add("spec.externalIPs is deprecated")
 	}
 	if s.Spec.LoadBalancerIP != "" {
 		l.IP(warnings.SpecPath.Child("loadBalancerIP"), s.Spec.LoadBalancerIP)
@@ -36,7 +39,6 @@ func serviceWarnings(_ context.Context, s, _ *corev1.Service) []string {
 	for i, cidr := range s.Spec.LoadBalancerSourceRanges {
 		l.CIDR(warnings.SpecPath.Child("loadBalancerSourceRanges").Index(i), cidr)
 	}
-	externalName := s.Spec.Type == corev1.ServiceTypeExternalName
 	if externalName && len(s.Spec.ExternalIPs) > 0 {
 		l.Add(fmt.Sprintf("spec.externalIPs is ignored when spec.type is %q", corev1.ServiceTypeExternalName))
 	}

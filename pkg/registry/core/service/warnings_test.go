@@ -18,12 +18,20 @@ func TestServiceWarnings(t *testing.T) {
 			Name: "headless", Reason: "fields for services with an address have no effect",
 			Object: &corev1.Service{Spec: corev1.ServiceSpec{
 				Type: corev1.ServiceTypeClusterIP, ClusterIP: "None", ClusterIPs: []string{"None"},
-				SessionAffinity: corev1.ServiceAffinityClientIP, LoadBalancerIP: "192.0.2.1",
+				SessionAffinity: corev1.ServiceAffinityClientIP, LoadBalancerIP: "192.0.2.1", ExternalIPs: []string{"192.0.2.1"},
 			}},
 			Want: []string{
 				"spec.loadBalancerIP is ignored for headless services",
+				"spec.externalIPs is ignored for headless services",
 				"spec.SessionAffinity is ignored for headless services",
 			},
+		},
+		{
+			Name: "external name", Reason: "an external name has no addresses",
+			Object: &corev1.Service{Spec: corev1.ServiceSpec{
+				Type: corev1.ServiceTypeExternalName, ExternalName: "x", ExternalIPs: []string{"192.0.2.1"},
+			}},
+			Want: []string{`spec.externalIPs is ignored when spec.type is "ExternalName"`},
 		},
 		{
 			Name: "headless without affinity", Reason: "None is the default of the affinity and gets no warning",
@@ -37,13 +45,14 @@ func TestServiceWarnings(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"service.kubernetes.io/topology-aware-hints": "x"}},
 				Spec: corev1.ServiceSpec{
 					Type: corev1.ServiceTypeLoadBalancer, ClusterIP: "2001:DB8::1", ClusterIPs: []string{"2001:DB8::1"},
-					ExternalIPs: []string{"192.0.2.1"}, LoadBalancerSourceRanges: []string{"192.0.2.1/24"}, ExternalName: "x",
+					ExternalIPs: []string{"2001:DB8::2"}, LoadBalancerSourceRanges: []string{"192.0.2.1/24"}, ExternalName: "x",
 					TrafficDistribution: ptr.To(corev1.ServiceTrafficDistributionPreferClose),
 				},
 			},
 			Want: []string{
 				"annotation service.kubernetes.io/topology-aware-hints is deprecated, please use service.kubernetes.io/topology-mode instead",
 				`spec.clusterIPs[0]: IPv6 address "2001:DB8::1" should be in RFC 5952 canonical format ("2001:db8::1")`,
+				`spec.externalIPs[0]: IPv6 address "2001:DB8::2" should be in RFC 5952 canonical format ("2001:db8::2")`,
 				"spec.externalIPs is deprecated",
 				`spec.loadBalancerSourceRanges[0]: CIDR value "192.0.2.1/24" is ambiguous in this context (should be "192.0.2.0/24" or "192.0.2.1/32"?)`,
 				`spec.externalName is ignored when spec.type is not "ExternalName"`,
