@@ -5,7 +5,6 @@ import (
 	"crypto"
 	"fmt"
 	"net"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	auditinternal "k8s.io/apiserver/pkg/apis/audit"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/server/audit"
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication"
-	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization/rbac"
 	"github.com/miniapi-dev/miniapi/pkg/server/listener"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
@@ -117,11 +115,9 @@ func buildAuthorization(_ context.Context, c *Config) error {
 	}
 	c.follow(built.Config)
 	c.generic.Authorization.Authorizer, c.generic.RuleResolver = built.Authorizer, built.RuleResolver
-	if slices.Contains(built.Modes, authorization.ModeRBAC) {
-		// The check of privilege escalation reads roles by requests: the informers of the authorizer may lag behind
-		// writes.
-		c.security.escalation = rbac.NewEscalationChecker(rbac.FromClient(c.clients.typed.RbacV1()), built.Authorizer).Check
-	}
+	// The check of privilege escalation is on in all modes, because another authorizer may use the roles. It reads roles
+	// by requests: the informers of the authorizer may lag behind writes.
+	c.security.escalation = rbac.NewEscalationChecker(rbac.FromClient(c.clients.typed.RbacV1()), built.Authorizer).Check
 	return nil
 }
 

@@ -3,6 +3,10 @@ package server
 import (
 	"sync"
 
+	genericfeatures "k8s.io/apiserver/pkg/features"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
+
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources/serving"
@@ -31,7 +35,7 @@ var shared = struct {
 	// server with other gates or versions gets an error.
 	process *featuregates.Process
 	// schemas are the OpenAPI definitions of the table's types. Making all definitions takes 140 ms and 25 MB. The
-	// definitions depend only on the types, and no server changes them.
+	// definitions depend only on the types and on the feature gate OpenAPIEnums, and no server changes them.
 	schemas func() *openapi.Schemas
 	// copies are the objects that every cluster has (namespaces, RBAC roles and so on), as an earlier server has
 	// defaulted and validated them. Most servers store the same objects, and copying them saves half of the time of a
@@ -55,11 +59,23 @@ var shared = struct {
 	hookMetrics func() func(runtimehooks.Outcome)
 }{
 	process: featuregates.New(),
-	schemas: sync.OnceValue(func() *openapi.Schemas { return openapi.New(builtin.Table()) }),
+	schemas: onceByGate(genericfeatures.OpenAPIEnums, func() *openapi.Schemas { return openapi.New(builtin.Table()) }),
 	copies:  &seed.Copies{},
 
 	definitions: &customresources.Prepared{},
 	handlers:    &serving.Handlers{},
 	kept:        &kept.Sets{},
 	hookMetrics: sync.OnceValue(runtimehooks.NewMetrics),
+}
+
+// onceByGate returns a function that returns one value while a feature gate is on, and another value while the gate is
+// off. It makes each value once.
+func onceByGate[T any](gate featuregate.Feature, value func() T) func() T {
+	on, off := sync.OnceValue(value), sync.OnceValue(value)
+	return func() T {
+		if utilfeature.DefaultFeatureGate.Enabled(gate) {
+			return on()
+		}
+		return off()
+	}
 }

@@ -69,6 +69,13 @@ func failing(t testing.TB, srv *miniapitest.Server, file string, change func()) 
 // file.
 func reviewer(t testing.TB, name, user string) (entry string) {
 	t.Helper()
+	return authorizing(t, name, func(asked authorizationv1.SubjectAccessReviewSpec) bool { return asked.User == user })
+}
+
+// authorizing starts an authorization webhook that decides by the function allows. It returns the entry for the
+// configuration file.
+func authorizing(t testing.TB, name string, allows func(authorizationv1.SubjectAccessReviewSpec) bool) (entry string) {
+	t.Helper()
 	own, err := newAuthority()
 	ok(t, err)
 	port := own.serve(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -77,7 +84,7 @@ func reviewer(t testing.TB, name, user string) (entry string) {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		review.Status.Allowed = review.Spec.User == user
+		review.Status.Allowed = allows(review.Spec)
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(review)
 	}), "localhost")

@@ -211,7 +211,7 @@ func (r Reader) glob(pattern string) ([]string, error) {
 // because a missing file usually exists relative to another directory.
 func (r Reader) from(name string, err error) error {
 	if r.FS != nil && !fs.ValidPath(name) {
-		return fmt.Errorf("%w: a path in an fs.FS must be relative to the root of the fs.FS, without a slash at the beginning and without ..", err)
+		return fmt.Errorf("%w: a path in an fs.FS must be relative to the root of the fs.FS, without .. and without a slash at the beginning", err)
 	}
 	if r.FS != nil || filepath.IsAbs(name) {
 		return err

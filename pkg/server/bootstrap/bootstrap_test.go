@@ -417,3 +417,40 @@ func TestAggregatedRoles(t *testing.T) {
 		}
 	}
 }
+
+// A server that starts with a second range of cluster IPs adds the range to the stored ServiceCIDR. Other changes of the
+// ranges don't change the ServiceCIDR.
+func TestSecondRange(t *testing.T) {
+	t.Parallel()
+	const v4, v6, other = "10.0.0.0/16", "fd00::/108", "10.1.0.0/16"
+	for _, test := range []struct {
+		name, reason       string
+		stored, wish, want []string
+	}{
+		{"second range", "the cluster becomes dual-stack", []string{v4}, []string{v4, v6}, []string{v4, v6}},
+		{"same range", "nothing changes", []string{v4}, []string{v4}, []string{v4}},
+		{"another range", "the stored range may be in use", []string{v4}, []string{other, v6}, []string{v4}},
+		{"only one range", "the stored second range may be in use", []string{v4, v6}, []string{v4}, []string{v4, v6}},
+	} {
+		config := testConfig()
+		ranges := func(cidrs []string) (prefixes []netip.Prefix) {
+			for _, cidr := range cidrs {
+				prefixes = append(prefixes, netip.MustParsePrefix(cidr))
+			}
+			return prefixes
+		}
+		config.ServiceCIDRs = ranges(test.stored)
+		client := fake.NewClientset(config.serviceCIDR())
+		config.ServiceCIDRs = ranges(test.wish)
+		if err := ensureServiceCIDR(t.Context(), client, config.serviceCIDR()); err != nil {
+			t.Fatal(err)
+		}
+		got, err := client.NetworkingV1().ServiceCIDRs().Get(t.Context(), config.serviceCIDR().Name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(test.want, got.Spec.CIDRs); diff != "" {
+			t.Errorf("%s: %s (-want +got):\n%s", test.name, test.reason, diff)
+		}
+	}
+}

@@ -17,6 +17,7 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/kubernetes"
 	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	typednetworkingv1 "k8s.io/client-go/kubernetes/typed/networking/v1"
 	"k8s.io/client-go/util/retry"
 )
 
@@ -117,13 +118,13 @@ func ensureService(ctx context.Context, client kubernetes.Interface, config Conf
 	})
 }
 
-// ensureServiceCIDR creates the default ServiceCIDR. It doesn't change an existing ServiceCIDR, because ranges can't be
-// changed while they are in use.
+// ensureServiceCIDR creates the default ServiceCIDR. It changes an existing ServiceCIDR only by adding a second range,
+// because ranges can't be changed while they are in use.
 func ensureServiceCIDR(ctx context.Context, client kubernetes.Interface, want *networkingv1.ServiceCIDR) error {
 	cidrs := client.NetworkingV1().ServiceCIDRs()
-	_, err := cidrs.Get(ctx, want.Name, metav1.GetOptions{})
+	have, err := cidrs.Get(ctx, want.Name, metav1.GetOptions{})
 	if err == nil {
-		return nil
+		return addSecondRange(ctx, cidrs, have, want)
 	}
 	if !apierrors.IsNotFound(err) {
 		return fmt.Errorf("get service CIDR %s: %w", want.Name, err)
@@ -138,6 +139,20 @@ func ensureServiceCIDR(ctx context.Context, client kubernetes.Interface, want *n
 	created.Status = want.Status
 	if _, err := cidrs.UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("update status of service CIDR %s: %w", want.Name, err)
+	}
+	return nil
+}
+
+// addSecondRange adds the second of the wanted ranges to a ServiceCIDR with only the first range. The cluster is
+// dual-stack afterwards.
+func addSecondRange(ctx context.Context, cidrs typednetworkingv1.ServiceCIDRInterface, have, want *networkingv1.ServiceCIDR) error {
+	if len(have.Spec.CIDRs) != 1 || len(want.Spec.CIDRs) != 2 || have.Spec.CIDRs[0] != want.Spec.CIDRs[0] {
+		return nil
+	}
+	updated := have.DeepCopy()
+	updated.Spec.CIDRs = want.Spec.CIDRs
+	if _, err := cidrs.Update(ctx, updated, metav1.UpdateOptions{}); err != nil && !apierrors.IsConflict(err) {
+		return fmt.Errorf("add range %s to service CIDR %s: %w", want.Spec.CIDRs[1], want.Name, err)
 	}
 	return nil
 }

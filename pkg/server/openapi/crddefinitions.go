@@ -8,14 +8,19 @@ import (
 	crddefinitions "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	openapiutil "k8s.io/apiserver/pkg/util/openapi"
 	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
+// crdDefinitionsOfGates returns the OpenAPI definitions of the types of apiextensions-apiserver, without the parts whose
+// feature gates are off.
+var crdDefinitionsOfGates = openapiutil.GetOpenAPIDefinitionsWithoutDisabledFeatures(crddefinitions.GetOpenAPIDefinitions)
+
 // newCRDDefinitions returns the OpenAPI definitions of CustomResourceDefinition and of the types in it. These
 // definitions are enough for managed fields, but not for the OpenAPI documents.
 func newCRDDefinitions() map[string]common.OpenAPIDefinition {
-	all := crddefinitions.GetOpenAPIDefinitions(func(name string) spec.Ref {
+	all := crdDefinitionsOfGates(func(name string) spec.Ref {
 		return spec.MustCreateRef("#/components/schemas/" + common.EscapeJsonPointer(name))
 	})
 	used := map[string]common.OpenAPIDefinition{}
@@ -53,13 +58,13 @@ func (s *Schemas) Definitions(services []*restful.WebService) Part {
 	p := Part{
 		services: Services{},
 		v2: func() *common.Config {
-			config := genericapiserver.DefaultOpenAPIConfig(crddefinitions.GetOpenAPIDefinitions, s.crdNamer())
+			config := genericapiserver.DefaultOpenAPIConfig(crdDefinitionsOfGates, s.crdNamer())
 			config.Info = info()
 			describeSecurity(config)
 			return config
 		},
 		v3: func() *common.OpenAPIV3Config {
-			config := genericapiserver.DefaultOpenAPIV3Config(crddefinitions.GetOpenAPIDefinitions, s.crdNamer())
+			config := genericapiserver.DefaultOpenAPIV3Config(crdDefinitionsOfGates, s.crdNamer())
 			config.Info = info()
 			describeSecurityV3(config)
 			return config

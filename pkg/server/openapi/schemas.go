@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/endpoints/openapi"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	openapiutil "k8s.io/apiserver/pkg/util/openapi"
 	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
@@ -19,8 +20,8 @@ import (
 )
 
 // Schemas are the OpenAPI definitions of the types of a registry.Table, and of the API of custom resource
-// definitions. They depend only on the Go types. They are made at their first use, and all servers of a process with
-// the same table can share them.
+// definitions. They depend only on the Go types and on the feature gate OpenAPIEnums. They are made at their first use.
+// Servers of a process with the same table and the same gate can share them.
 type Schemas struct {
 	table *registry.Table
 	// name returns a function that maps the name of a Go type to the name of its definition, and to extensions with the
@@ -100,7 +101,7 @@ func (s *Schemas) config() *common.Config {
 }
 
 func (s *Schemas) newConfig() *common.Config {
-	config := genericapiserver.DefaultOpenAPIConfig(definitions.GetOpenAPIDefinitions, &openapi.DefinitionNamer{})
+	config := genericapiserver.DefaultOpenAPIConfig(openapiutil.GetOpenAPIDefinitionsWithoutDisabledFeatures(definitions.GetOpenAPIDefinitions), &openapi.DefinitionNamer{})
 	config.GetDefinitionName = s.name()
 	config.Info = info()
 	describeSecurity(config)
@@ -118,7 +119,7 @@ func (s *Schemas) v3Config() *common.OpenAPIV3Config {
 // extensions of the definitions. So the definitions have none, and the function GetDefinitionName returns new
 // extensions at each call.
 func (s *Schemas) newV3Config() *common.OpenAPIV3Config {
-	config := s.v3ConfigOf(definitions.GetOpenAPIDefinitions)
+	config := s.v3ConfigOf(openapiutil.GetOpenAPIDefinitionsWithoutDisabledFeatures(definitions.GetOpenAPIDefinitions))
 	own := map[string]spec.Extensions{}
 	for name, d := range config.Definitions {
 		if d.Schema.Extensions != nil {

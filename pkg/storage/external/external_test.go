@@ -1,7 +1,7 @@
 package external
 
 import (
-	"context" //nolint:depguard // net/http writes its errors to a logger of this package
+	"context"
 	"net"
 	"net/url"
 	"os"

@@ -15,6 +15,9 @@ var flagsOfType = map[string][]string{
 		"kubelet-timeout", // this flag has no effect in kube-apiserver either
 	},
 	"int": {
+		"apiserver-count", // Kubernetes 1.36 has this flag, and those of the kubelet's ports, as deprecated flags
+		"kubelet-port",
+		"kubelet-read-only-port",
 		"kubernetes-service-node-port",
 		"max-connection-bytes-per-sec",
 	},
