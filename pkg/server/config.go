@@ -34,8 +34,9 @@ import (
 // the server stops.
 const watchGracePeriod = 500 * time.Millisecond
 
-// Config is a server that is about to be built. Its etcd runs, its port is open, and all parts that serve requests
-// exist, except for the resources. If no server is built from a Config, Close stops all of this.
+// Config has the parts from which New builds a server: a running etcd, the open port, authentication, authorization,
+// admission and storage. The resources, the handlers and the controllers don't exist yet. A caller that doesn't call New
+// must call Close. New calls Close if it fails, and Server.Run calls Close at its end.
 type Config struct {
 	options CompletedOptions
 	generic *genericapiserver.Config

@@ -177,7 +177,7 @@ func campaign(ctx context.Context, server *etcdserver.EtcdServer) error {
 	self := uint64(server.MemberID())
 	transfer := &raftpb.Message{Type: raftpb.MsgTimeoutNow.Enum(), From: &self, To: &self}
 	if err := server.Process(ctx, transfer); err != nil {
-		return fmt.Errorf("electing the only member: %w", err)
+		return fmt.Errorf("making etcd its own leader: %w", err)
 	}
 	return nil
 }

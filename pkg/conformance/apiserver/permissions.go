@@ -98,7 +98,7 @@ func Role(permissions []trial.Permission) ([]byte, error) {
 	} {
 		text, err := yaml.Marshal(object)
 		if err != nil {
-			return nil, fmt.Errorf("manifests of the role %q: %w", roleName, err)
+			return nil, fmt.Errorf("encoding the manifests of the role %q in YAML: %w", roleName, err)
 		}
 		fmt.Fprintf(&out, "---\n%s", text)
 	}

@@ -1,4 +1,5 @@
-// Package networking has the kinds of API group networking.k8s.io, which direct traffic to services and pods.
+// Package networking has the kinds of API group networking.k8s.io: ingresses, network policies, and the cluster IPs of
+// services.
 package networking
 
 import (
@@ -8,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group is the API group networking.k8s.io. Its kinds direct traffic to services and pods.
+// Group is the API group networking.k8s.io.
 var Group = registry.Group{
 	Name: "networking.k8s.io",
 	Versions: []registry.Version{

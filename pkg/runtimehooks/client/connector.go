@@ -187,7 +187,7 @@ func BaseURL(config runtimev1.ClientConfig) (*url.URL, error) {
 	}
 	base, err := url.Parse(config.URL)
 	if err != nil {
-		return nil, fmt.Errorf("spec.clientConfig.url: %w", err)
+		return nil, fmt.Errorf("spec.clientConfig.url: must be of the form https://HOST[:PORT][/PREFIX]: %w", err)
 	}
 	if base.Scheme != "https" || base.Host == "" {
 		return nil, fmt.Errorf("spec.clientConfig.url %q must be of the form https://HOST[:PORT][/PREFIX]", config.URL)

@@ -53,7 +53,8 @@ func New(c storagebackend.TransportConfig) (*Etcd, error) {
 	return e, nil
 }
 
-// client returns a client of servers of the etcd. Calls of the client end with ctx.
+// client returns a client of servers of the etcd. The end of ctx ends the keep-alive of sessions. Each call of the
+// client has a context of its own.
 func (e *Etcd) client(ctx context.Context, servers ...string) (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{
 		Context:     ctx,

@@ -45,7 +45,7 @@ func (e *Etcd) Announce(ctx context.Context, prefix string) (*Presence, error) {
 }
 
 func (e *Etcd) presence(ctx context.Context, prefix string) (*Presence, error) {
-	// The client outlives ctx, because it removes the key after ctx has ended.
+	// The session stays alive when ctx ends, until the key is removed.
 	client, err := e.client(context.WithoutCancel(ctx), e.servers...)
 	if err != nil {
 		return nil, err

@@ -37,7 +37,8 @@ func (t target) path(of resources.Resource, elements ...string) string {
 // object returns the path of the request's object or subresource.
 func (t target) object() string { return t.path(t.at, t.name, t.at.Subresource) }
 
-// nameless tells whether objects of the resource, such as TokenReviews, have no name: the server doesn't store them.
+// nameless tells whether objects of the resource, such as TokenReviews, have no name: the server doesn't store them. It
+// is for resources, not for subresources.
 func (t target) nameless() bool { return !t.readable() }
 
 // readable tells whether the server answers a GET of the object or the subresource.

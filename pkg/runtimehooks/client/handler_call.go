@@ -143,7 +143,7 @@ func (x *exchange) send(ctx context.Context, body []byte, response hooksv1.Respo
 	}
 	switch {
 	case ctx.Err() != nil: // the caller has given up, so the failure policy doesn't matter
-		return fmt.Errorf("calling %s: %w", target.Redacted(), context.Cause(ctx))
+		return fmt.Errorf("calling %s: the caller has given up: %w", target.Redacted(), context.Cause(ctx))
 	case err != nil:
 		return callErrorf("calling %s: %w", target.Redacted(), err)
 	}
