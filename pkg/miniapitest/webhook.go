@@ -36,7 +36,7 @@ func (s *Server) Webhook(path string, handler http.Handler) *Webhook {
 }
 
 // refusedPath begins the path at which the fixture serves an error for a webhook with an invalid path or handler.
-const refusedPath = "/refused/"
+const refusedPath = "/miniapitest/refused"
 
 // checkWebhook returns an error for an invalid path or handler.
 func checkWebhook(path string, handler http.Handler) error {
@@ -45,6 +45,8 @@ func checkWebhook(path string, handler http.Handler) error {
 		return fmt.Errorf("webhook path %q: must begin with a slash, as in /validate", path)
 	case path != cleaned(path) && path != cleaned(path)+"/":
 		return fmt.Errorf("webhook path %q: must be %q, the path that the server would call instead", path, cleaned(path))
+	case path == refusedPath || strings.HasPrefix(path, refusedPath+"/"):
+		return fmt.Errorf("webhook path %q: must not be below %s, where the fixture serves errors", path, refusedPath)
 	case isNil(handler):
 		return fmt.Errorf("webhook path %q: the handler must not be nil", path)
 	}

@@ -274,7 +274,7 @@ func TestLogCutOffAfterKill(t *testing.T) {
 // folder is either used or refused.
 func TestFirstStartCutShort(t *testing.T) {
 	t.Parallel()
-	const lost, nothing = "although data was stored there", "the log has no entries, and the database has some"
+	const lost, nothing = "although etcd has stored data in this folder", "the log has no entries, and the database has some"
 	for _, c := range []struct {
 		name, reason      string
 		used, stored, log bool

@@ -137,7 +137,7 @@ func TestLoad(t *testing.T) {
 // The error for an invalid path differs from the error for a missing file.
 func TestPathsOfFileSystems(t *testing.T) {
 	t.Parallel()
-	const rule = "must be relative to the root of the fs.FS, without a slash"
+	const rule = "must be relative to the root of the fs.FS"
 	for _, test := range []struct {
 		path, reason string
 		says         bool

@@ -149,7 +149,7 @@ func TestLoopbackHandlerPanics(t *testing.T) {
 				defer response.Body.Close()
 				_, err = io.ReadAll(response.Body)
 			}
-			if err == nil || !strings.Contains(err.Error(), "the handler panicked") {
+			if err == nil || !strings.Contains(err.Error(), "the server broke the response off") {
 				t.Errorf("%s: got %v", test.reason, err)
 			}
 		})
