@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 )
 
 // DefaultParallel is the default number of cases that run at the same time.
@@ -77,4 +78,31 @@ func unique(cases []Case) error {
 		seen[cases[i].ID] = true
 	}
 	return nil
+}
+
+// run runs a case and its cleanups.
+func run(ctx context.Context, c *Case) Result {
+	began := time.Now()
+	limited, cancel := context.WithTimeoutCause(ctx, c.timeout(), fmt.Errorf("the case has not ended within %v", c.timeout()))
+	defer cancel()
+	t := &T{ctx: limited}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.Run(limited, t)
+	}()
+	<-done // all calls in a case use the context, so the case ends soon after the context ends
+	interrupted := ctx.Err() != nil
+	t.clean(context.WithoutCancel(ctx))
+	result := Result{ID: c.ID, Promise: c.Promise, Source: c.Source, Findings: t.findings, Status: Passed, Took: time.Since(began)}
+	switch {
+	case interrupted:
+		// The findings of an interrupted case may be wrong, so drop them.
+		result.Status, result.Reason, result.Findings = Skipped, "the run was interrupted", nil
+	case t.failed():
+		result.Status = Failed
+	case t.skipped != "":
+		result.Status, result.Reason = Skipped, t.skipped
+	}
+	return result
 }

@@ -39,3 +39,13 @@ func WithAudit[Event any](policy any, sink func(*Event)) Option {
 		return nil
 	}
 }
+
+// takeAudit returns the function that is called with audit events. If an event can't be decoded for the function of
+// WithAudit, the server's log has the error.
+func (o *options) takeAudit(log *serverLog) func(event []byte) {
+	return func(event []byte) {
+		if err := o.auditSink(event); err != nil {
+			log.note("an audit event is lost: %v", err)
+		}
+	}
+}

@@ -2,8 +2,6 @@ package miniapitest
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -182,33 +180,4 @@ func stored(applier manifests.Applier, objects []manifests.Object, installed []e
 		applier.Tell(objects[i.Index], i.Warnings)
 	}
 	return there
-}
-
-// addressOf returns a text that is the same for webhooks with the same address.
-func addressOf(webhook engine.Webhook) string {
-	service := engine.Service{}
-	if webhook.Service != nil {
-		service = *webhook.Service
-	}
-	return fmt.Sprintf("%q %q %q", webhook.URL, service, webhook.CABundle)
-}
-
-// explainUnreached adds advice to most errors about a webhook that the server can't reach. The argument fixture is the
-// address of the fixture's own webhooks.
-func explainUnreached(webhook engine.Webhook, info engine.Info, fixture string, err error) error {
-	const later = "; configure a webhook that is meant to be unreachable, or that listens later, after the start, by Apply or a client"
-	service := webhook.Service
-	if service == nil {
-		return fmt.Errorf("%w%s", err, later)
-	}
-	place := info.PlaceOf(service.Namespace, service.Name, service.Port)
-	if place == "" {
-		return fmt.Errorf("%[1]w: WithWebhookService(%[2]q, %[3]q) makes the service the fixture's, as WithWebhookManifests and WithCRDs do with the services in their files, and WithFlags(\"--webhook-service=%[2]s/%[3]s=HOST:PORT\") gives the service another address%[4]s",
-			err, service.Namespace, service.Name, later)
-	}
-	if untrusted := (*engine.UntrustedError)(nil); place == fixture && len(webhook.CABundle) > 0 && errors.As(err, &untrusted) {
-		return fmt.Errorf("%w: the service %s/%s is the fixture's, and clientConfig.caBundle is of another authority: leave the caBundle out, because the server trusts the fixture",
-			err, service.Namespace, service.Name)
-	}
-	return err
 }

@@ -83,3 +83,16 @@ func (l *serverLog) unread() string {
 	}
 	return l.String()
 }
+
+// WithLog writes the server's log to a writer, line by line: for example to t.Output(), which "go test -v" shows, to
+// GinkgoWriter, or to os.Stderr. Without the option, a failed test shows the end of the log. The server may write lines
+// until it has stopped. The log includes entries of other servers that log by klog at the same time.
+func WithLog(to io.Writer) Option {
+	return func(o *options) error {
+		if isNil(to) {
+			return errors.New("WithLog: the writer of the log is nil: without a writer, leave the option out")
+		}
+		o.logTo = to
+		return nil
+	}
+}

@@ -143,19 +143,6 @@ func WithFeatureGates(gates map[string]bool) Option {
 	}
 }
 
-// WithLog writes the server's log to a writer, line by line: for example to t.Output(), which "go test -v" shows, to
-// GinkgoWriter, or to os.Stderr. Without the option, a failed test shows the end of the log. The server may write lines
-// until it has stopped. The log includes entries of other servers that log by klog at the same time.
-func WithLog(to io.Writer) Option {
-	return func(o *options) error {
-		if isNil(to) {
-			return errors.New("WithLog: the writer of the log is nil: without a writer, leave the option out")
-		}
-		o.logTo = to
-		return nil
-	}
-}
-
 // WithEmulatedVersion makes the server serve the kinds and API versions of an earlier version of Kubernetes, such as
 // "1.35", with the feature gates that k8s.io/apiserver had then. Fields that are newer are dropped from writes.
 // Validation and defaults aren't emulated.

@@ -135,24 +135,6 @@ func (o *options) start(ctx context.Context, origin *origin, log *serverLog) (*S
 	return s, nil
 }
 
-// takeAudit returns the function that is called with audit events. If an event can't be decoded for the function of
-// WithAudit, the server's log has the error.
-func (o *options) takeAudit(log *serverLog) func(event []byte) {
-	return func(event []byte) {
-		if err := o.auditSink(event); err != nil {
-			log.note("an audit event is lost: %v", err)
-		}
-	}
-}
-
-// adminConfig returns the client configuration of the admin. It has no rate limit, so that tests aren't slowed down.
-func adminConfig(info engine.Info) *rest.Config {
-	return &rest.Config{
-		Host: info.Host, QPS: -1,
-		TLSClientConfig: rest.TLSClientConfig{CAData: info.CA, CertData: info.Cert, KeyData: info.Key},
-	}
-}
-
 // prepare makes the users and the kubeconfig, applies the objects, and registers the runtime extensions of the options.
 // It then takes the snapshot for Reset, if the server can make one.
 func (s *Server) prepare(ctx context.Context, o *options, early []manifests.Object, keeping *keeping) error {

@@ -130,3 +130,36 @@ func (r *Recorder) Requests(filter Filter) []*Request {
 	}
 	return selected
 }
+
+// Finish ends the recording. The recorder keeps the request if it reached admission, if authorization refused it, or if
+// a fault was injected into it. It keeps no request of Recorder.Evaluate or Recorder.Observe.
+func (r *Recording) Finish() {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over {
+		return
+	}
+	r.over = true
+	r.recorder.inFlight.Add(-r.bytes)
+	r.request.Took = Duration(time.Since(r.received))
+	// Authorization runs before the server reads the body, so the message of a refusal has no secret.
+	if !r.recorder.limits.Secrets && !r.request.Forbidden && (r.redaction.met || r.request.Resource.hasSecrets()) {
+		r.redaction.texts(r.request)
+	}
+	if r.request.reached() && !r.evaluating && !r.observing {
+		r.recorder.add(r.request)
+	}
+}
+
+// reached reports whether the request reached admission, was refused by authorization, or had a fault injected. The
+// recorder keeps no other requests.
+func (r *Request) reached() bool { return len(r.Admissions)+len(r.Faults) > 0 || r.Forbidden }
+
+// Finished ends the recording, as Finish does, and returns the request.
+func (r *Recording) Finished() *Request {
+	r.Finish()
+	return r.request.whole()
+}

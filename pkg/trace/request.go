@@ -174,18 +174,6 @@ type Validation struct {
 	Error *Error `json:"error,omitempty"`
 }
 
-// Refusal says which step refused a request.
-type Refusal struct {
-	Plugin string `json:"plugin"`
-	Phase  string `json:"phase"`
-	Round  int    `json:"round"`
-	// Webhook or Policy names the webhook or policy that refused the request. Both are nil if the plugin itself refused
-	// the request.
-	Webhook *Reference `json:"webhook,omitempty"`
-	Policy  *Reference `json:"policy,omitempty"`
-	Error   Error      `json:"error"`
-}
-
 // Duration is a time.Duration that marshals to JSON as text, such as "1.5ms".
 type Duration time.Duration
 

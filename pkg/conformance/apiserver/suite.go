@@ -145,3 +145,13 @@ func estimated(tests []trial.Test) []trial.Test {
 	}
 	return tests
 }
+
+// sourced sets the source of the tests without a source.
+func sourced(source string, tests []trial.Test) []trial.Test {
+	for i := range tests {
+		if tests[i].Source == "" {
+			tests[i].Source = source
+		}
+	}
+	return tests
+}

@@ -16,9 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
+	"maps"
+
+	"k8s.io/klog/v2"
+
 	hooksv1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/hooks/v1alpha1"
 	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/registry"
 )
 
 // MaxBodyBytes bounds the bodies of requests and responses. It is 20 MiB, as in Cluster API.
@@ -205,3 +210,70 @@ func (x *exchange) accept(data []byte, response hooksv1.ResponseObject) error {
 
 // assign copies *from to *to. Both arguments are pointers to values of the same type.
 func assign(to, from any) { reflect.ValueOf(to).Elem().Set(reflect.ValueOf(from).Elem()) }
+
+// call calls a handler, applies its failure policy, and passes the outcome to the observers.
+func (c *Client) call(ctx context.Context, d *catalog.Descriptor, r *registry.Registration, request hooksv1.RequestObject, response hooksv1.ResponseObject, options []CallOption) error {
+	var o callOptions
+	for _, option := range options {
+		option(&o)
+	}
+	implemented := c.options.Catalog.Hook(r.Hook)
+	if implemented == nil {
+		return fmt.Errorf("handler %q implements hook %s: the catalog must have this hook, and lacks the hook", r.Name, r.Hook)
+	}
+	local, err := c.localRequest(d, implemented, r, request)
+	if err != nil {
+		return fmt.Errorf("handler %q: %w", r.Name, err)
+	}
+	assign(response, d.NewResponse()) // drop values that the caller has left in the response
+	outcome := Outcome{Handler: r.Name, Hook: d.GroupVersionHook, Implemented: r.Hook}
+	answer := exchange{
+		client: c, caller: d, implemented: implemented, clientConfig: r.ClientConfig,
+		handler: r.Handler, timeout: r.Timeout, cache: o.cache, configVersion: r.ConfigVersion,
+	}
+	err = answer.make(ctx, local, response, &outcome)
+	var callError *CallError
+	if errors.As(err, &callError) && r.FailurePolicy == runtimev1.FailurePolicyIgnore {
+		klog.FromContext(ctx).Error(err, "the call of a handler failed, which its failurePolicy ignores", "handler", r.Name, "hook", d.String())
+		outcome.Ignored = err
+		empty(d, response)
+		err = nil
+	}
+	if err != nil {
+		err = fmt.Errorf("handler %q: %w", r.Name, err)
+	}
+	outcome.Err, outcome.Response = err, response
+	for _, observe := range o.observe {
+		observe(outcome)
+	}
+	if c.options.Observe != nil && !outcome.Cached {
+		c.options.Observe(outcome)
+	}
+	return err
+}
+
+// empty makes a response a success without any other content.
+func empty(d *catalog.Descriptor, response hooksv1.ResponseObject) {
+	fresh := d.NewResponse().(hooksv1.ResponseObject)
+	fresh.SetStatus(hooksv1.ResponseStatusSuccess)
+	assign(response, fresh)
+}
+
+// localRequest returns the request for a handler. The request has the settings of the handler's ExtensionConfig, and
+// the version that the handler implements.
+func (c *Client) localRequest(d, implemented *catalog.Descriptor, r *registry.Registration, request hooksv1.RequestObject) (hooksv1.RequestObject, error) {
+	local := request.DeepCopyObject().(hooksv1.RequestObject)
+	if len(r.Settings) > 0 {
+		settings := maps.Clone(r.Settings)
+		maps.Copy(settings, request.GetSettings())
+		local.SetSettings(settings)
+	}
+	if implemented != d {
+		converted, err := c.options.Catalog.ConvertRequest(local, d, implemented)
+		if err != nil {
+			return nil, err
+		}
+		local = converted.(hooksv1.RequestObject)
+	}
+	return local, nil
+}

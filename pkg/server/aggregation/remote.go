@@ -7,35 +7,24 @@ import (
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/klog/v2"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/helper"
+
+	"maps"
+	"slices"
 
 	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
 )
 
 const (
-	// checkPeriod is the interval of checks of a server that answers.
-	checkPeriod = 30 * time.Second
-	// checkTimeout limits the time of a check.
-	checkTimeout = 5 * time.Second
 	// settleTimeout limits the time for which a request for the list of groups, or for /openapi/v2, waits for the
 	// answers of new servers.
 	settleTimeout = 2 * time.Second
 	// stopTimeout limits the time for which a stop of this server waits for the other server's answers to requests in
 	// progress.
 	stopTimeout = time.Second
-	// defaultPort is the port for an APIService that names a Service without a port.
-	defaultPort = 443
 )
-
-// retries returns the pauses between checks of a server that doesn't answer.
-func retries() wait.Backoff {
-	return wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Steps: 1 << 16, Cap: checkTimeout}
-}
 
 // remoteAPI is a group version that another server serves. A goroutine checks the server until the remoteAPI ends.
 type remoteAPI struct {
@@ -87,48 +76,6 @@ func (r *remoteAPI) end() {
 	r.undescribe()
 }
 
-// run checks the other server again and again, until the remoteAPI ends.
-func (r *remoteAPI) run() {
-	defer r.server.release()
-	backoff := retries()
-	for r.ctx.Err() == nil {
-		pause(r.ctx, r.ask(&backoff), r.again)
-	}
-}
-
-// ask makes one check, writes the result to the status of the APIService, and returns the pause until the next check. It
-// also requests the server's OpenAPI document in version 2, if a client wants such documents. Hold and end interrupt the
-// check. After a hold, the release starts the next check.
-func (r *remoteAPI) ask(backoff *wait.Backoff) time.Duration {
-	pause := checkPeriod
-	_ = r.runner.Do(r.ctx, func(ctx context.Context) error {
-		condition := r.check(ctx)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		available := condition.Status == apiregistrationv1.ConditionTrue
-		if available {
-			*backoff = retries()
-		} else {
-			pause = backoff.Step()
-		}
-		if r.available.Swap(available) != available {
-			r.listing.refresh(r)
-		}
-		if err := r.report(ctx, condition); err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
-			// After a conflict, no error is logged: another client has changed the APIService, and the next check writes
-			// the status again.
-			if !apierrors.IsConflict(err) {
-				klog.FromContext(ctx).Error(err, "the status of an APIService isn't up to date", "APIService", r.service.Name)
-			}
-			pause = backoff.Step()
-		}
-		r.swagger.refresh(ctx, r)
-		return nil
-	})
-	return pause
-}
-
 // observe handles a change of the APIService. If the last check succeeded, but the status lacks the condition
 // Available, observe starts a check, which writes the condition again. For example, a client has written another status
 // or restored an old one.
@@ -138,21 +85,44 @@ func (r *remoteAPI) observe(s *apiregistrationv1.APIService) {
 	}
 }
 
-// checkSoon makes the goroutine of the remoteAPI skip the pause before the next check.
-func (r *remoteAPI) checkSoon() {
-	select {
-	case r.again <- struct{}{}:
-	default: // a requested check hasn't begun yet
-	}
+// remotes has the group versions that other servers serve. The zero value is empty.
+type remotes struct {
+	mu        sync.RWMutex
+	byVersion map[schema.GroupVersion]*remoteAPI
 }
 
-// pause waits for the time d. It returns earlier if the channel "again" has a value, or if ctx ends.
-func pause(ctx context.Context, d time.Duration, again <-chan struct{}) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-again:
-	case <-ctx.Done():
+// replace sets the remoteAPI of a group version, and returns the previous one. A nil remoteAPI removes the previous
+// one.
+func (r *remotes) replace(gv schema.GroupVersion, with *remoteAPI) (known *remoteAPI) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known = r.byVersion[gv]
+	switch {
+	case with == nil:
+		delete(r.byVersion, gv)
+	case r.byVersion == nil:
+		r.byVersion = map[schema.GroupVersion]*remoteAPI{gv: with}
+	default:
+		r.byVersion[gv] = with
 	}
+	return known
+}
+
+// of returns the remoteAPI of a group version, or nil if no other server serves the version.
+func (r *remotes) of(gv schema.GroupVersion) *remoteAPI {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.byVersion[gv]
+}
+
+func (r *remotes) all() []*remoteAPI {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return slices.Collect(maps.Values(r.byVersion))
+}
+
+func (r *remotes) none() bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return len(r.byVersion) == 0
 }

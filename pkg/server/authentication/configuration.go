@@ -3,9 +3,7 @@ package authentication
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -70,37 +68,4 @@ func decode(data []byte) (*apiserver.AuthenticationConfiguration, error) {
 		return nil, fmt.Errorf("must be an AuthenticationConfiguration, got %T", object)
 	}
 	return config, nil
-}
-
-// jwtAuthenticator returns the --oidc-* flags as an issuer of an AuthenticationConfiguration.
-func (o *OIDCOptions) jwtAuthenticator() (apiserver.JWTAuthenticator, error) {
-	prefix := o.UsernamePrefix
-	switch {
-	case prefix == "-":
-		prefix = ""
-	case prefix == "" && o.UsernameClaim != "email":
-		prefix = o.IssuerURL + "#" // claims other than the e-mail address are unique only within one issuer
-	}
-	authenticator := apiserver.JWTAuthenticator{
-		Issuer:        apiserver.Issuer{URL: o.IssuerURL, Audiences: []string{o.ClientID}},
-		ClaimMappings: apiserver.ClaimMappings{Username: apiserver.PrefixedClaimOrExpression{Prefix: &prefix, Claim: o.UsernameClaim}},
-	}
-	if o.GroupsClaim != "" {
-		authenticator.ClaimMappings.Groups = apiserver.PrefixedClaimOrExpression{Prefix: &o.GroupsPrefix, Claim: o.GroupsClaim}
-	}
-	for _, claim := range slices.Sorted(maps.Keys(o.RequiredClaims)) {
-		authenticator.ClaimValidationRules = append(authenticator.ClaimValidationRules,
-			apiserver.ClaimValidationRule{Claim: claim, RequiredValue: o.RequiredClaims[claim]})
-	}
-	if o.CAFile != "" {
-		pem, err := os.ReadFile(o.CAFile)
-		if err != nil {
-			return authenticator, fmt.Errorf("--oidc-ca-file: %w", err)
-		}
-		if len(pem) == 0 {
-			return authenticator, fmt.Errorf("--oidc-ca-file %s: the file is empty: must have certificates in PEM", o.CAFile)
-		}
-		authenticator.Issuer.CertificateAuthority = string(pem)
-	}
-	return authenticator, nil
 }

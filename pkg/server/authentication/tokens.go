@@ -9,9 +9,6 @@ import (
 	tokencache "k8s.io/apiserver/pkg/authentication/token/cache"
 	"k8s.io/apiserver/pkg/authentication/token/tokenfile"
 	tokenunion "k8s.io/apiserver/pkg/authentication/token/union"
-	genericoptions "k8s.io/apiserver/pkg/server/options"
-	webhookutil "k8s.io/apiserver/pkg/util/webhook"
-	"k8s.io/apiserver/plugin/pkg/authenticator/token/webhook"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication/serviceaccount"
 )
@@ -67,16 +64,4 @@ func (o *Options) bearerTokens(keys serviceaccount.KeySet, env Environment) (*be
 		tokens.after = append(tokens.after, token)
 	}
 	return tokens, nil
-}
-
-func newWebhook(o *Options) (authenticator.Token, error) {
-	config, err := webhookutil.LoadKubeconfig(o.Webhook.ConfigFile, nil)
-	if err != nil {
-		return nil, fmt.Errorf("--authentication-token-webhook-config-file %s: %w", o.Webhook.ConfigFile, err)
-	}
-	token, err := webhook.New(config, o.Webhook.Version, o.audiences(), *genericoptions.DefaultAuthWebhookRetryBackoff())
-	if err != nil {
-		return nil, fmt.Errorf("--authentication-token-webhook-config-file %s: %w", o.Webhook.ConfigFile, err)
-	}
-	return tokencache.New(token, false, o.Webhook.CacheTTL, o.Webhook.CacheTTL), nil
 }

@@ -4,20 +4,15 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/kubernetes"
-	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	typednetworkingv1 "k8s.io/client-go/kubernetes/typed/networking/v1"
 	"k8s.io/client-go/util/retry"
 )
 
@@ -66,130 +61,6 @@ func ensurePriorityClasses(ctx context.Context, client kubernetes.Interface) err
 		return fmt.Errorf("list priority classes: %w", err)
 	}
 	return reconcile(ctx, systemPriorityClasses(), list.Items, client.SchedulingV1().PriorityClasses().Create, asItIs[*schedulingv1.PriorityClass])
-}
-
-func ensureConfigMaps(ctx context.Context, client kubernetes.Interface, config Config) error {
-	return utilerrors.NewAggregate([]error{
-		ensureTokenTracking(ctx, client.CoreV1().ConfigMaps(metav1.NamespaceSystem)),
-		EnsureTrust(ctx, client.CoreV1().ConfigMaps(metav1.NamespaceSystem), config),
-	})
-}
-
-// EnsureTrust publishes the config's ClientCA and RequestHeader for extension API servers. The argument configMaps must
-// be a client for kube-system.
-func EnsureTrust(ctx context.Context, configMaps typedv1.ConfigMapInterface, config Config) error {
-	trust, err := config.authenticationConfigMap()
-	if err != nil {
-		return err
-	}
-	return createOrUpdate(ctx, trust, object[*corev1.ConfigMap]{
-		get: configMaps.Get, create: configMaps.Create, update: configMaps.Update,
-		// Without RequestHeader, the ConfigMap keeps the certificates that another server may have published.
-		merge: func(have *corev1.ConfigMap) {
-			have.Data = with(have.Data, trust.Data)
-		},
-	})
-}
-
-// ensureTokenTracking creates the ConfigMap with the date since which servers record the use of legacy tokens. It
-// doesn't change an existing ConfigMap, because the date must stay.
-func ensureTokenTracking(ctx context.Context, configMaps typedv1.ConfigMapInterface) error {
-	_, err := configMaps.Get(ctx, tokenTrackingConfigMap, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return create(ctx, tokenTracking(time.Now()), configMaps.Create)
-	}
-	if err != nil {
-		return fmt.Errorf("get config map %s: %w", tokenTrackingConfigMap, err)
-	}
-	return nil
-}
-
-func ensureService(ctx context.Context, client kubernetes.Interface, config Config) error {
-	if err := ensureServiceCIDR(ctx, client, config.serviceCIDR()); err != nil {
-		return err
-	}
-	services := client.CoreV1().Services(metav1.NamespaceDefault)
-	want := config.service()
-	return createOrUpdate(ctx, want, object[*corev1.Service]{
-		get: services.Get, create: services.Create, update: services.Update,
-		merge: func(have *corev1.Service) { // the API refuses another address for an existing Service
-			have.Spec.Type, have.Spec.Ports = want.Spec.Type, want.Spec.Ports
-		},
-	})
-}
-
-// ensureServiceCIDR creates the default ServiceCIDR. It changes an existing ServiceCIDR only by adding a second range,
-// because ranges can't be changed while they are in use.
-func ensureServiceCIDR(ctx context.Context, client kubernetes.Interface, want *networkingv1.ServiceCIDR) error {
-	cidrs := client.NetworkingV1().ServiceCIDRs()
-	have, err := cidrs.Get(ctx, want.Name, metav1.GetOptions{})
-	if err == nil {
-		return addSecondRange(ctx, cidrs, have, want)
-	}
-	if !apierrors.IsNotFound(err) {
-		return fmt.Errorf("get service CIDR %s: %w", want.Name, err)
-	}
-	created, err := cidrs.Create(ctx, want, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("create service CIDR %s: %w", want.Name, err)
-	}
-	created.Status = want.Status
-	if _, err := cidrs.UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
-		return fmt.Errorf("update status of service CIDR %s: %w", want.Name, err)
-	}
-	return nil
-}
-
-// addSecondRange adds the second of the wanted ranges to a ServiceCIDR with only the first range. The cluster is
-// dual-stack afterwards.
-func addSecondRange(ctx context.Context, cidrs typednetworkingv1.ServiceCIDRInterface, have, want *networkingv1.ServiceCIDR) error {
-	if len(have.Spec.CIDRs) != 1 || len(want.Spec.CIDRs) != 2 || have.Spec.CIDRs[0] != want.Spec.CIDRs[0] {
-		return nil
-	}
-	updated := have.DeepCopy()
-	updated.Spec.CIDRs = want.Spec.CIDRs
-	if _, err := cidrs.Update(ctx, updated, metav1.UpdateOptions{}); err != nil && !apierrors.IsConflict(err) {
-		return fmt.Errorf("add range %s to service CIDR %s: %w", want.Spec.CIDRs[1], want.Name, err)
-	}
-	return nil
-}
-
-func ensureEndpoints(ctx context.Context, client kubernetes.Interface, config Config) error {
-	endpoints := client.CoreV1().Endpoints(metav1.NamespaceDefault)
-	want := config.endpoints()
-	err := createOrUpdate(ctx, want, object[*corev1.Endpoints]{
-		get: endpoints.Get, create: endpoints.Create, update: endpoints.Update,
-		merge: func(have *corev1.Endpoints) {
-			have.Labels = with(have.Labels, want.Labels)
-			have.Subsets = want.Subsets
-		},
-	})
-	if err != nil || !config.served(endpointSlices...) {
-		return err
-	}
-	return ensureEndpointSlice(ctx, client, config)
-}
-
-func ensureEndpointSlice(ctx context.Context, client kubernetes.Interface, config Config) error {
-	slices := client.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault)
-	want := config.endpointSlice()
-	have, err := slices.Get(ctx, want.Name, metav1.GetOptions{})
-	// The API refuses another address type for an existing slice, so delete the slice first.
-	if err == nil && have.AddressType != want.AddressType {
-		if err := slices.Delete(ctx, want.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("delete endpoint slice %s: %w", want.Name, err)
-		}
-	}
-	return createOrUpdate(ctx, want, object[*discoveryv1.EndpointSlice]{
-		get: slices.Get, create: slices.Create, update: slices.Update,
-		merge: func(have *discoveryv1.EndpointSlice) {
-			have.Labels = with(have.Labels, want.Labels)
-			have.Endpoints, have.Ports = want.Endpoints, want.Ports
-		},
-	})
 }
 
 // asItIs is a merge function for objects that Ensure must not change.

@@ -2,7 +2,6 @@ package bootstrap
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -18,23 +17,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 
 	"github.com/miniapi-dev/miniapi/pkg/controllers/clusterroles"
-)
-
-const (
-	// authenticationConfigMap is the name of the ConfigMap with the certificates by which extension API servers
-	// authenticate requests.
-	authenticationConfigMap = "extension-apiserver-authentication"
-	// tokenTrackingConfigMap is the name of the ConfigMap with the date since which servers record the use of legacy
-	// tokens: see package serviceaccount.
-	tokenTrackingConfigMap = "kube-apiserver-legacy-service-account-token-tracking"
-	// apiService is the name of four objects: the Service of the API, its Endpoints and EndpointSlice, and the default
-	// ServiceCIDR.
-	apiService = "kubernetes"
 )
 
 // Config has the server settings that determine the content of the bootstrap objects.
@@ -164,19 +150,6 @@ func Objects(config Config) ([]runtime.Object, error) {
 	return objects, nil
 }
 
-// Service returns the Service of the API, or nil if the API has none. The address of the Service is in a range of
-// service addresses, so the range must be stored before the Service.
-func Service(config Config) *corev1.Service {
-	if !config.hasService() {
-		return nil
-	}
-	return config.service()
-}
-
-// hasService tells whether the API has a Service. The Service needs an address from the default ServiceCIDR, so there
-// is no Service without a range, or if the resource servicecidrs isn't served.
-func (c Config) hasService() bool { return len(c.ServiceCIDRs) > 0 && c.served(serviceCIDRs...) }
-
 func appendAll[T runtime.Object](to []runtime.Object, objects []T) []runtime.Object {
 	for _, object := range objects {
 		to = append(to, object)
@@ -209,109 +182,5 @@ func systemPriorityClasses() []*schedulingv1.PriorityClass {
 			Description:      "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
 			PreemptionPolicy: &preempt,
 		},
-	}
-}
-
-func (c Config) serviceCIDR() *networkingv1.ServiceCIDR {
-	cidr := &networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: apiService}}
-	for _, prefix := range c.ServiceCIDRs {
-		cidr.Spec.CIDRs = append(cidr.Spec.CIDRs, prefix.Masked().String())
-	}
-	cidr.Status.Conditions = []metav1.Condition{{
-		Type:               networkingv1.ServiceCIDRConditionReady,
-		Status:             metav1.ConditionTrue,
-		Message:            "Kubernetes default Service CIDR is ready",
-		LastTransitionTime: metav1.Now(),
-	}}
-	return cidr
-}
-
-// service returns the Service default/kubernetes. As in every cluster, its address is the first one of the primary range.
-func (c Config) service() *corev1.Service {
-	return &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: metav1.NamespaceDefault,
-			Name:      apiService,
-			Labels:    map[string]string{"component": "apiserver", "provider": "kubernetes"},
-		},
-		Spec: corev1.ServiceSpec{
-			Type:            corev1.ServiceTypeClusterIP,
-			ClusterIP:       c.ServiceCIDRs[0].Masked().Addr().Next().String(),
-			SessionAffinity: corev1.ServiceAffinityNone,
-			Ports: []corev1.ServicePort{{
-				Name: "https", Port: 443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(c.SecurePort),
-			}},
-		},
-	}
-}
-
-func (c Config) endpoints() *corev1.Endpoints {
-	return &corev1.Endpoints{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: metav1.NamespaceDefault,
-			Name:      apiService,
-			Labels:    map[string]string{discoveryv1.LabelSkipMirror: "true"},
-		},
-		Subsets: []corev1.EndpointSubset{{
-			Addresses: []corev1.EndpointAddress{{IP: c.AdvertiseAddress.String()}},
-			Ports:     []corev1.EndpointPort{{Name: "https", Port: c.SecurePort, Protocol: corev1.ProtocolTCP}},
-		}},
-	}
-}
-
-func (c Config) endpointSlice() *discoveryv1.EndpointSlice {
-	family := discoveryv1.AddressTypeIPv4
-	if c.AdvertiseAddress.Is6() {
-		family = discoveryv1.AddressTypeIPv6
-	}
-	name, port, protocol, ready := "https", c.SecurePort, corev1.ProtocolTCP, true
-	return &discoveryv1.EndpointSlice{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: metav1.NamespaceDefault,
-			Name:      apiService,
-			Labels:    map[string]string{discoveryv1.LabelServiceName: apiService},
-		},
-		AddressType: family,
-		Endpoints: []discoveryv1.Endpoint{{
-			Addresses:  []string{c.AdvertiseAddress.String()},
-			Conditions: discoveryv1.EndpointConditions{Ready: &ready},
-		}},
-		Ports: []discoveryv1.EndpointPort{{Name: &name, Port: &port, Protocol: &protocol}},
-	}
-}
-
-// authenticationConfigMap returns the ConfigMap that k8s.io/apiserver's delegated authentication reads.
-func (c Config) authenticationConfigMap() (*corev1.ConfigMap, error) {
-	object := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: authenticationConfigMap},
-		Data:       map[string]string{},
-	}
-	if c.ClientCA != nil {
-		object.Data["client-ca-file"] = string(c.ClientCA.CurrentCABundleContent())
-	}
-	if proxy := c.RequestHeader; proxy != nil {
-		object.Data["requestheader-client-ca-file"] = string(proxy.CAContentProvider.CurrentCABundleContent())
-		for key, values := range map[string][]string{
-			"requestheader-username-headers":     proxy.UsernameHeaders.Value(),
-			"requestheader-uid-headers":          proxy.UIDHeaders.Value(),
-			"requestheader-group-headers":        proxy.GroupHeaders.Value(),
-			"requestheader-extra-headers-prefix": proxy.ExtraHeaderPrefixes.Value(),
-			"requestheader-allowed-names":        proxy.AllowedClientNames.Value(),
-		} {
-			// An empty list must not be encoded as null: programs that read the ConfigMap expect a list.
-			serialized, err := json.Marshal(append([]string{}, slices.Clone(values)...))
-			if err != nil {
-				return nil, fmt.Errorf("serialize %s: %w", key, err)
-			}
-			object.Data[key] = string(serialized)
-		}
-	}
-	return object, nil
-}
-
-func tokenTracking(since time.Time) *corev1.ConfigMap {
-	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: tokenTrackingConfigMap},
-		Data:       map[string]string{"since": since.UTC().Format(time.DateOnly)},
 	}
 }

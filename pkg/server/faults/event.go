@@ -102,3 +102,31 @@ func record(ctx context.Context, events *events, made *injection) {
 		scope.Injected(e.traced(), made.subject.objectName())
 	}
 }
+
+// marking is a response with the header Miniapi-Fault. The header has a value for each fault that the request met
+// before the response began.
+type marking struct {
+	http.ResponseWriter
+	events *events
+	code   int
+}
+
+// Unwrap implements responsewriter.UserProvidedDecorator.
+func (m *marking) Unwrap() http.ResponseWriter { return m.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (m *marking) WriteHeader(code int) {
+	if m.code == 0 {
+		m.code = code
+		m.events.addTo(m.Header())
+	}
+	m.ResponseWriter.WriteHeader(code)
+}
+
+// Write implements http.ResponseWriter.
+func (m *marking) Write(p []byte) (int, error) {
+	if m.code == 0 {
+		m.WriteHeader(http.StatusOK)
+	}
+	return m.ResponseWriter.Write(p)
+}

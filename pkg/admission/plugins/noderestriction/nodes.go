@@ -1,7 +1,6 @@
 package noderestriction
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,8 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apiserver/pkg/admission"
 	kubeletapis "k8s.io/kubelet/pkg/apis"
-
-	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // node lets a kubelet write its own node, with limits: the kubelet can't set a configSource or a forbidden label, and
@@ -87,39 +84,3 @@ func forbiddenLabels(labels, old map[string]string) []string {
 }
 
 func within(domain, of string) bool { return domain == of || strings.HasSuffix(domain, "."+of) }
-
-// claim lets a kubelet report the progress of a volume expansion in the claim's status.
-func claim(node string, a admission.Attributes) error {
-	if a.GetSubresource() != "status" {
-		return errors.New("may only update PVC status")
-	}
-	if a.GetOperation() != admission.Update {
-		return fmt.Errorf("unexpected operation %q", a.GetOperation())
-	}
-	old, ok := a.GetOldObject().(*corev1.PersistentVolumeClaim)
-	if !ok {
-		return fmt.Errorf("unexpected type %T", a.GetOldObject())
-	}
-	claim, ok := a.GetObject().(*corev1.PersistentVolumeClaim)
-	if !ok {
-		return fmt.Errorf("unexpected type %T", a.GetObject())
-	}
-	if was, now := withoutGrowth(old), withoutGrowth(claim); !equality.Semantic.DeepEqual(was, now) {
-		return fmt.Errorf("node %q is not allowed to update fields other than status.quantity and status.conditions: %s",
-			node, validation.Difference(was, now))
-	}
-	return nil
-}
-
-// withoutGrowth returns a copy of a claim without the fields that a kubelet may change, and without the fields that
-// an update may leave out.
-func withoutGrowth(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
-	claim = claim.DeepCopy()
-	claim.ResourceVersion = ""
-	claim.ManagedFields = nil
-	claim.Status.Capacity = nil
-	claim.Status.Conditions = nil
-	claim.Status.AllocatedResources = nil
-	claim.Status.AllocatedResourceStatuses = nil
-	return claim
-}

@@ -3,23 +3,8 @@ package trial
 import (
 	"bufio"
 	"bytes"
-	"net/http"
 	"os"
 )
-
-// Metrics is a Need: the client may read the server's metrics.
-func Metrics(s *Server) string {
-	s.metrics.Do(func() {
-		a, err := s.do(s.context, Request{Verb: http.MethodGet, Path: "/metrics", Header: http.Header{"Accept": {"text/plain"}}})
-		switch {
-		case err != nil:
-			s.noMetrics = err.Error()
-		case !a.Succeeded():
-			s.noMetrics = "reading /metrics: " + a.says()
-		}
-	})
-	return s.noMetrics
-}
 
 // AuditEvents returns the events in the audit log so far that are about the case's namespace.
 func (t *T) AuditEvents() []Object {
@@ -42,9 +27,3 @@ func (t *T) AuditEvents() []Object {
 		}
 	}
 }
-
-// Same tells whether the JSON of two values is equal.
-func Same(a, b any) bool { return bytes.Equal(encoded(normal(a)), encoded(normal(b))) }
-
-// Decoded returns the object of a JSON text, or nil if the text isn't a JSON object.
-func Decoded(text string) Object { return decoded([]byte(text)) }

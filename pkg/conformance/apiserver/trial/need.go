@@ -2,6 +2,7 @@ package trial
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 )
 
@@ -54,4 +55,18 @@ func Disposable(s *Server) string {
 		return "the case could harm other users of the server (--disposable-server)"
 	}
 	return ""
+}
+
+// Metrics is a Need: the client may read the server's metrics.
+func Metrics(s *Server) string {
+	s.metrics.Do(func() {
+		a, err := s.do(s.context, Request{Verb: http.MethodGet, Path: "/metrics", Header: http.Header{"Accept": {"text/plain"}}})
+		switch {
+		case err != nil:
+			s.noMetrics = err.Error()
+		case !a.Succeeded():
+			s.noMetrics = "reading /metrics: " + a.says()
+		}
+	})
+	return s.noMetrics
 }

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -158,3 +159,9 @@ func text(value any) string {
 	}
 	return data
 }
+
+// Same tells whether the JSON of two values is equal.
+func Same(a, b any) bool { return bytes.Equal(encoded(normal(a)), encoded(normal(b))) }
+
+// Decoded returns the object of a JSON text, or nil if the text isn't a JSON object.
+func Decoded(text string) Object { return decoded([]byte(text)) }

@@ -234,27 +234,6 @@ func addsOnly(now, was *corev1.NodeSelectorTerm) bool {
 	return begins(now.MatchExpressions, was.MatchExpressions) && begins(now.MatchFields, was.MatchFields)
 }
 
-// validatePodEphemeralContainersUpdate checks an update of pods/ephemeralcontainers. The update can add containers, but
-// can't change or remove any.
-func validatePodEphemeralContainersUpdate(pod, old *corev1.Pod) field.ErrorList {
-	if podvalidation.IsMirror(&old.ObjectMeta) {
-		return field.ErrorList{field.Forbidden(field.NewPath(""), "static pods do not support ephemeral containers")}
-	}
-	f := podUpdate(pod, old)
-	f.Merge(podAnnotationsUpdate(validation.MetadataPath.Child("annotations"), pod, old))
-	path := validation.SpecPath.Child("ephemeralContainers")
-	for _, was := range old.Spec.EphemeralContainers {
-		i := slices.IndexFunc(pod.Spec.EphemeralContainers, func(c corev1.EphemeralContainer) bool { return c.Name == was.Name })
-		if i < 0 {
-			f.Add(field.Forbidden(path, fmt.Sprintf("existing ephemeral containers %q may not be removed\n", was.Name)))
-		} else if now := pod.Spec.EphemeralContainers[i]; !apiequality.Semantic.DeepEqual(now, was) {
-			f.Add(field.Forbidden(path, fmt.Sprintf("existing ephemeral containers %q may not be changed\n%v", was.Name,
-				validation.Difference(was, now))))
-		}
-	}
-	return f.Errs
-}
-
 func trimmedImages(path *field.Path, containers []corev1.Container) field.ErrorList {
 	var f validation.Findings
 	for i := range containers {

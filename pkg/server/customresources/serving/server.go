@@ -8,7 +8,6 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	crdlisters "k8s.io/apiextensions-apiserver/pkg/client/listers/apiextensions/v1"
-	"k8s.io/apiextensions-apiserver/pkg/controller/finalizer"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -146,18 +145,4 @@ func (s *Server) Changed(crd *apiextensionsv1.CustomResourceDefinition, deleted 
 	}
 	delete(s.uses, crd.Name)
 	go u.end()
-}
-
-// GetCustomResourceListerCollectionDeleter implements finalizer.CRClientGetter.
-func (s *Server) GetCustomResourceListerCollectionDeleter(crd *apiextensionsv1.CustomResourceDefinition) (finalizer.ListerCollectionDeleter, error) {
-	u, done := s.use(crd.Name, isShared)
-	if u == nil {
-		return s.Own.GetCustomResourceListerCollectionDeleter(crd)
-	}
-	defer done()
-	inner, err := u.handler.GetCustomResourceListerCollectionDeleter(u.handler.definition)
-	if err != nil {
-		return nil, err
-	}
-	return &deleter{inner, u}, nil
 }

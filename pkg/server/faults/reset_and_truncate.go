@@ -63,34 +63,6 @@ func (c *cutting) Write(p []byte) (int, error) {
 	return len(p), http.NewResponseController(c.ResponseWriter).Flush()
 }
 
-// marking is a response with the header Miniapi-Fault. The header has a value for each fault that the request met
-// before the response began.
-type marking struct {
-	http.ResponseWriter
-	events *events
-	code   int
-}
-
-// Unwrap implements responsewriter.UserProvidedDecorator.
-func (m *marking) Unwrap() http.ResponseWriter { return m.ResponseWriter }
-
-// WriteHeader implements http.ResponseWriter.
-func (m *marking) WriteHeader(code int) {
-	if m.code == 0 {
-		m.code = code
-		m.events.addTo(m.Header())
-	}
-	m.ResponseWriter.WriteHeader(code)
-}
-
-// Write implements http.ResponseWriter.
-func (m *marking) Write(p []byte) (int, error) {
-	if m.code == 0 {
-		m.WriteHeader(http.StatusOK)
-	}
-	return m.ResponseWriter.Write(p)
-}
-
 // discarded is a response that is dropped.
 type discarded struct{ header http.Header }
 

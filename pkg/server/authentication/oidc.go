@@ -14,6 +14,10 @@ import (
 	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
 	certutil "k8s.io/client-go/util/cert"
 
+	"maps"
+	"os"
+	"slices"
+
 	"github.com/miniapi-dev/miniapi/pkg/server/outgoing"
 )
 
@@ -80,4 +84,37 @@ func issuerClient(open context.Context, authority string) (*http.Client, error) 
 		DialContext: outgoing.New(open).Dial, TLSClientConfig: &tls.Config{RootCAs: roots},
 	})
 	return &http.Client{Transport: transport, Timeout: 30 * time.Second}, nil
+}
+
+// jwtAuthenticator returns the --oidc-* flags as an issuer of an AuthenticationConfiguration.
+func (o *OIDCOptions) jwtAuthenticator() (apiserver.JWTAuthenticator, error) {
+	prefix := o.UsernamePrefix
+	switch {
+	case prefix == "-":
+		prefix = ""
+	case prefix == "" && o.UsernameClaim != "email":
+		prefix = o.IssuerURL + "#" // claims other than the e-mail address are unique only within one issuer
+	}
+	authenticator := apiserver.JWTAuthenticator{
+		Issuer:        apiserver.Issuer{URL: o.IssuerURL, Audiences: []string{o.ClientID}},
+		ClaimMappings: apiserver.ClaimMappings{Username: apiserver.PrefixedClaimOrExpression{Prefix: &prefix, Claim: o.UsernameClaim}},
+	}
+	if o.GroupsClaim != "" {
+		authenticator.ClaimMappings.Groups = apiserver.PrefixedClaimOrExpression{Prefix: &o.GroupsPrefix, Claim: o.GroupsClaim}
+	}
+	for _, claim := range slices.Sorted(maps.Keys(o.RequiredClaims)) {
+		authenticator.ClaimValidationRules = append(authenticator.ClaimValidationRules,
+			apiserver.ClaimValidationRule{Claim: claim, RequiredValue: o.RequiredClaims[claim]})
+	}
+	if o.CAFile != "" {
+		pem, err := os.ReadFile(o.CAFile)
+		if err != nil {
+			return authenticator, fmt.Errorf("--oidc-ca-file: %w", err)
+		}
+		if len(pem) == 0 {
+			return authenticator, fmt.Errorf("--oidc-ca-file %s: the file is empty: must have certificates in PEM", o.CAFile)
+		}
+		authenticator.Issuer.CertificateAuthority = string(pem)
+	}
+	return authenticator, nil
 }

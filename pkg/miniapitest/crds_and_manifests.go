@@ -16,6 +16,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 )
 
+// definitionTypes is the import path of the Go types of custom resource definitions. Importing the package would make
+// each test link an API server, so kindOf compares the path.
+const definitionTypes = "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
 // WithCRDs installs the CustomResourceDefinitions in files, globs or folders, before all other objects. Other objects
 // are skipped. Kustomize's patches of definitions are applied if their files are named, and skipped in folders and
 // globs, because a project needn't use all of them. If a definition has a conversion webhook with a service, the server
@@ -208,7 +212,3 @@ func kindOf(object runtime.Object) (schema.GroupVersionKind, error) {
 	}
 	return schema.GroupVersionKind{}, errors.New("apiVersion and kind of the object must be set, because the Go type isn't one of k8s.io/api")
 }
-
-// definitionTypes is the import path of the Go types of custom resource definitions. Importing the package would make
-// each test link an API server, so kindOf compares the path.
-const definitionTypes = "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"

@@ -2,20 +2,15 @@ package aggregation
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"sync/atomic"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/transport"
 	"k8s.io/klog/v2"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/kube-aggregator/pkg/controllers/status/remote"
-	"k8s.io/utils/ptr"
-
-	"github.com/miniapi-dev/miniapi/pkg/admission/services"
 )
 
 // endpoint finds the server of an APIService and connects to it.
@@ -60,34 +55,6 @@ func (e *endpoint) newTransport(ctx context.Context) (http.RoundTripper, error) 
 		return nil, err
 	}
 	return transport.New(remote.BuildTransportConfig(e.config.Dial, cert, key, e.service))
-}
-
-// host returns the address of the server, as HOST:PORT.
-func (e *endpoint) host() (string, error) {
-	s := e.service.Spec.Service
-	location, err := e.config.Services.ResolveEndpoint(s.Namespace, s.Name, ptr.Deref(s.Port, defaultPort))
-	if err != nil {
-		return "", err
-	}
-	return location.Host, nil
-}
-
-// unreachable returns the condition of the APIService for an error of the method host.
-func (e *endpoint) unreachable(err error) apiregistrationv1.APIServiceCondition {
-	s := e.service.Spec.Service
-	if apierrors.IsNotFound(err) {
-		return unavailable("ServiceNotFound", fmt.Sprintf("service/%s in %q is not present", s.Name, s.Namespace))
-	}
-	if _, ok := apierrors.StatusCause(err, services.CauseNoServicePort); ok {
-		return unavailable("ServicePortError", fmt.Sprintf("service/%s in %q is not listening on port %d", s.Name, s.Namespace, ptr.Deref(s.Port, defaultPort)))
-	}
-	if _, ok := apierrors.StatusCause(err, services.CauseNoEndpointSlices); ok {
-		return unavailable("EndpointsNotFound", fmt.Sprintf("cannot find endpointslices for service/%s in %q", s.Name, s.Namespace))
-	}
-	if cause, ok := apierrors.StatusCause(err, services.CauseNoEndpoints); ok {
-		return unavailable("MissingEndpoints", fmt.Sprintf("endpointslices for service/%s in %q have no addresses with port name %q", s.Name, s.Namespace, cause.Field))
-	}
-	return newCondition(apiregistrationv1.ConditionUnknown, "ServiceAccessError", fmt.Sprintf("service/%s in %q cannot be checked due to: %v", s.Name, s.Namespace, err))
 }
 
 // release closes idle connections.

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
+var _ storage.AttrFunc = (&Kind{}).Attributes
+
 // Fields are the fields of a kind that field selectors can use. FieldsOf implements it.
 type Fields interface {
 	// name returns the key of a field in the result of the method set. label is the name of the field in a client's field
@@ -93,5 +95,3 @@ func (k *Kind) Attributes(obj runtime.Object) (labels.Set, fields.Set, error) {
 	}
 	return m.GetLabels(), set, nil
 }
-
-var _ storage.AttrFunc = (&Kind{}).Attributes

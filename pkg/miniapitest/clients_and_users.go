@@ -9,6 +9,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 )
 
 // Config returns a new copy of the admin's client configuration. It has no rate limit.
@@ -83,5 +85,13 @@ func WithUser(name string, groups ...string) Option {
 		}
 		o.users = append(o.users, user{name, groups})
 		return nil
+	}
+}
+
+// adminConfig returns the client configuration of the admin. It has no rate limit, so that tests aren't slowed down.
+func adminConfig(info engine.Info) *rest.Config {
+	return &rest.Config{
+		Host: info.Host, QPS: -1,
+		TLSClientConfig: rest.TLSClientConfig{CAData: info.CA, CertData: info.Cert, KeyData: info.Key},
 	}
 }
