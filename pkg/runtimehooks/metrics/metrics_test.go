@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	basemetrics "k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
 
 	hooksv1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/hooks/v1alpha1"
@@ -12,8 +13,6 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/extension"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/metrics"
-
-	basemetrics "k8s.io/component-base/metrics"
 )
 
 var hook = catalog.GroupVersionHook{Group: "hooks.example", Version: "v1", Hook: "BeforeCreate"}

@@ -2,6 +2,8 @@ package aggregation
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,9 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/helper"
-
-	"maps"
-	"slices"
 
 	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
 )

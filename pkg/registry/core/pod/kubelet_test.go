@@ -1,11 +1,10 @@
 package pod
 
 import (
-	"github.com/miniapi-dev/miniapi/pkg/registry/core/connect"
-
 	"net/http"
 	"testing"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/core/connect"
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 

@@ -3,12 +3,11 @@ package pod
 import (
 	"testing"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
