@@ -38,7 +38,7 @@ func (o *options) addConfigurations(reader manifests.Reader, paths []string) err
 		err = manifests.WebhookConfigurations.Check(objects)
 	}
 	if err != nil {
-		return fmt.Errorf("webhook configurations: %w", err)
+		return fmt.Errorf("reading webhook configurations: %w", err)
 	}
 	if len(objects) == 0 {
 		return fmt.Errorf("webhook configurations: none in %q: name the files with the configurations", paths)

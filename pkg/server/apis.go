@@ -206,7 +206,7 @@ func excludeFromPeers(c *Config, apiServices cache.SharedIndexInformer) error {
 	return c.apis.peers.Exclude(c.apis.customResources.Informers().Apiextensions().V1().CustomResourceDefinitions().Informer(), apiServices)
 }
 
-// installGroups serves the table's groups.
+// installGroups serves the groups of the built-in table, and the list of all groups.
 func installGroups(c *Config, main *genericapiserver.GenericAPIServer, built []registry.APIGroup) (*groups.Groups, error) {
 	installed, err := groups.Install(main, c.generic, builtin.Table(), shared.schemas().TypeConverter(), built)
 	if err != nil {

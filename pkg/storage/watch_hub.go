@@ -246,7 +246,7 @@ func (h *hub) beginning() int64 {
 	return h.began
 }
 
-// earliest returns the revision after which the hub's log of recent events has all events.
+// earliest returns a revision. The hub's log of recent events has each event after the revision.
 func (h *hub) earliest() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()

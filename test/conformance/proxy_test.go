@@ -34,7 +34,7 @@ type mutation struct {
 	// request changes a client's request to the server. response changes the server's response to the client.
 	request  func(*http.Request)
 	response func(*http.Response)
-	// also returns another request, which the proxy sends to the server before the client's request, or nil.
+	// also returns another request, or nil. The proxy sends the other request before the client's request.
 	also func(*http.Request) *http.Request
 	// review wraps the handler of the suite's webhooks, which the server calls.
 	review func(http.Handler) http.Handler

@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	_ "embed"
 	"strings"
 
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"

@@ -21,7 +21,7 @@ import (
 )
 
 // Groups keeps two things up to date: the list of groups, and the resources of definitions in aggregated discovery.
-// The list depends on the built-in groups, on definitions and on other servers.
+// The list depends on the built-in groups, on definitions, and on APIServices of other servers.
 type Groups struct {
 	crds crdinformers.CustomResourceDefinitionInformer
 	list *List

@@ -151,7 +151,7 @@ func (p *Peers) Handler(next http.Handler) http.Handler {
 }
 
 // Start announces this server to its peers. With Options.CAFile, it reads the Leases of the peers first. Start returns
-// an error if the context "starting" ends before the announcement is done. It must be called only when the server can
+// an error if the context "starting" ends before the address is stored. It must be called only when the server can
 // answer its own requests. The background work of Peers ends with ctx.
 func (p *Peers) Start(starting, ctx context.Context) error {
 	p.run(ctx)
@@ -171,19 +171,19 @@ func (p *Peers) Start(starting, ctx context.Context) error {
 	case err := <-announced:
 		return err
 	case <-starting.Done():
-		return fmt.Errorf("announcing this server to the other servers of the etcd: %w", context.Cause(starting))
+		return fmt.Errorf("--peer-*: storing the address of this server for its peers: %w", context.Cause(starting))
 	}
 }
 
-// announce writes the server's address, and then its Lease: a new Lease makes peers read the address. Goroutines renew
-// the address and the Lease until ctx ends.
+// announce writes the server's address, and then starts to write its Lease: a new Lease makes peers read the address.
+// Goroutines renew the address and the Lease until ctx ends.
 func (p *Peers) announce(ctx context.Context) error {
 	if err := p.address.UpdatePeerEndpointLeases(); err != nil {
 		klog.FromContext(ctx).Error(err, "the address of this server isn't stored for the other servers of the same etcd yet")
 	}
 	p.running.Go(func() { p.address.Run(ctx.Done()) })
 	if err := p.identity.Start(ctx.Done()); err != nil {
-		return fmt.Errorf("announcing this server to the other servers of the etcd: %w", err)
+		return fmt.Errorf("--peer-*: starting the Lease by which peers find this server: %w", err)
 	}
 	p.running.Go(func() {
 		wait.UntilWithContext(ctx, func(ctx context.Context) { collect(ctx, p.config.Client, time.Now()) }, collectionPeriod)
