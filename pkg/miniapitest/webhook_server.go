@@ -9,12 +9,12 @@ import (
 	"log" //nolint:depguard // net/http accepts no other type of logger
 	"net"
 	"net/http"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/handlerend"
 )
 
 const (
@@ -182,40 +182,6 @@ func (s *webhookServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// The request only tests whether the server can reach the webhook, so the handler doesn't get it.
 		w.WriteHeader(http.StatusNoContent)
 	default:
-		call(s.recording.handler(handler), s.log, w, r)
+		handlerend.Serve(s.recording.handler(handler), s.log.note, w, r)
 	}
-}
-
-// call runs a handler. If the handler panics or ends its goroutine, call answers with an error. Without the answer, the
-// test would only see a closed connection. Only the panic http.ErrAbortHandler closes the connection. The handler runs
-// in a goroutine of its own, because t.FailNow ends the goroutine.
-func call(handler http.Handler, log *serverLog, w http.ResponseWriter, r *http.Request) {
-	ended := make(chan error, 1)
-	go func() {
-		returned := false
-		defer func() { ended <- answerEnd(log, w, r, returned, recover()) }()
-		handler.ServeHTTP(w, r)
-		returned = true
-	}()
-	if err := <-ended; err != nil {
-		panic(err) //nolint:forbidigo // net/http expects this value
-	}
-}
-
-// answerEnd answers in place of a handler that has ended without returning: by a panic, or by the end of its goroutine.
-// It returns the value of a panic that the caller must pass on to net/http, or nil.
-func answerEnd(log *serverLog, w http.ResponseWriter, r *http.Request, returned bool, panicked any) error {
-	err, _ := panicked.(error)
-	switch {
-	case returned:
-	case errors.Is(err, http.ErrAbortHandler):
-		return err
-	case panicked != nil:
-		log.note("the webhook %s has panicked: %v\n%s", r.URL.Path, panicked, debug.Stack())
-		http.Error(w, fmt.Sprintf("the handler has panicked: %v", panicked), http.StatusInternalServerError)
-	default:
-		http.Error(w, "the handler has ended its goroutine, as t.FailNow, t.Fatal and t.Skip do: only the test's own goroutine may call these functions: call t.Error in the handler, and return",
-			http.StatusInternalServerError)
-	}
-	return nil
 }
