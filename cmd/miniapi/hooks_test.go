@@ -130,7 +130,7 @@ func TestHooks(t *testing.T) {
 		{"no file", "the hook needs an object", []string{"hooks", "call", "BeforeClusterUpgrade", kubeconfig}, 2, "", "-f FILE"},
 		{"no hook", "the command needs a hook", []string{"hooks", "call", kubeconfig}, 2, "", "takes the name of one hook"},
 		{"unknown hook", "the name is wrong", []string{"hooks", "call", "BeforeLunch", kubeconfig, "-f", file}, 2, "", `no hook "BeforeLunch"`},
-		{"unknown field", "the name is wrong", append(call, "--field=version=1"), 2, "", "doesn't take the fields cluster, version"},
+		{"unknown field", "the name is wrong", append(call, "--field=version=1"), 2, "", "with values of their types: json: unknown field \"version\""},
 		{"field without value", "the form is wrong", append(call, "--field=version"), 2, "", "name=value"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

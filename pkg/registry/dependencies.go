@@ -25,7 +25,7 @@ type Dependencies struct {
 	// for the newest version.
 	Kubernetes *version.Version
 
-	// Authorizer answers access reviews. It also authorizes writes that need a further permission.
+	// Authorizer answers access reviews. It also authorizes requests that need a further permission.
 	Authorizer authorizer.Authorizer
 
 	// AllowPrivileged allows privileged containers (--allow-privileged).

@@ -26,7 +26,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/outgoing"
 	"github.com/miniapi-dev/miniapi/pkg/server/reload"
 	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
-	"github.com/miniapi-dev/miniapi/pkg/server/stored"
+	"github.com/miniapi-dev/miniapi/pkg/server/storedmetadata"
 	"github.com/miniapi-dev/miniapi/pkg/server/version"
 )
 
@@ -59,7 +59,7 @@ type Config struct {
 	runtimeHooks *runtimehooks.Hooks     // nil without --runtime-hooks
 	// stored reports all stored objects to the controllers. It is nil if the controllers use informers: with an
 	// external etcd, with encryption, or with --etcd-servers-overrides.
-	stored *stored.Source
+	stored *storedmetadata.Source
 }
 
 // lifetime has the contexts of a server, the functions that end them, and the work that a stop waits for.

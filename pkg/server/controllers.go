@@ -17,7 +17,7 @@ import (
 	controlled "github.com/miniapi-dev/miniapi/pkg/controllers/served"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/quotausage"
-	"github.com/miniapi-dev/miniapi/pkg/server/stored"
+	"github.com/miniapi-dev/miniapi/pkg/server/storedmetadata"
 )
 
 // controllersUserAgent is the User-Agent of the controllers. It makes kube-controller-manager the manager of the fields
@@ -80,7 +80,7 @@ func buildControllers(c *Config) error {
 		Shared:    !c.etcd.Embedded(),
 	}
 	if c.etcd.Embedded() && c.options.Etcd.EncryptionProviderConfigFilepath == "" && len(c.options.etcdLocations) == 0 {
-		c.stored = stored.New(c.etcd.Member().Keys(), c.etcd.Root(), builtin.Table().StoragePrefixes())
+		c.stored = storedmetadata.New(c.etcd.Member().Keys(), c.etcd.Root(), builtin.Table().StoragePrefixes())
 		env.Objects = c.stored
 		env.Count = c.count
 	}

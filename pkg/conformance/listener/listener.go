@@ -28,8 +28,8 @@ const DefaultAddress = "127.0.0.1:0"
 
 // Options are the options of a Listener.
 type Options struct {
-	// Address is the HOST:PORT that the listener listens on. API servers call URLs with the same address. The default
-	// is DefaultAddress.
+	// Address is the HOST:PORT that the listener listens on. With the port 0, the listener takes a free port. API servers
+	// call URLs with the same host and port. The default is DefaultAddress.
 	Address string
 	// Wrap, if set, wraps the handler of all paths. Tests of suites change calls in the wrapper.
 	Wrap func(http.Handler) http.Handler

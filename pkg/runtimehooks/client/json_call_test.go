@@ -70,7 +70,7 @@ func TestDo(t *testing.T) {
 		{"discovery", "Discovery isn't called for an object", client.Call{Hook: "Discovery"}, "", "can't be called for an object"},
 		{"no kind", "the kind determines the field of the request", client.Call{Hook: "BeforeClusterCreate", Object: object(`{}`)}, "", "must have a kind"},
 		{"no object", "text isn't an object", client.Call{Hook: "BeforeClusterCreate", Object: object(`"x"`)}, "", "must be a JSON object"},
-		{"other kind", "the request has no such field", client.Call{Hook: "BeforeClusterCreate", Object: object(inDefault)}, "", "doesn't take the fields thing"},
+		{"other kind", "the request has no such field", client.Call{Hook: "BeforeClusterCreate", Object: object(inDefault)}, "", "with values of their types: json: unknown field \"thing\""},
 		{"wrong request", "the fields have types", client.Call{Hook: "BeforeClusterCreate", Object: object(`{"kind":"BeforeClusterCreateRequest","settings":1}`)}, "", "must be a request of the kind BeforeClusterCreateRequest"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -25,8 +25,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
 )
 
-// ErrNotReady is the error of a registry before WarmUp has filled it.
-var ErrNotReady = errors.New("extensions have not been discovered yet: try again later")
+// ErrNotReady is the error of a registry before WarmUp has filled it. Read requests can be tried again later.
+var ErrNotReady = errors.New("the extensions have not been discovered yet")
 
 // Registration describes a handler that can be called. A Registration is immutable.
 type Registration struct {
@@ -109,7 +109,7 @@ func (r *Registry) Add(config *runtimev1.ExtensionConfig) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.isReady() {
-		return fmt.Errorf("adding ExtensionConfig %q: %w", config.Name, ErrNotReady)
+		return fmt.Errorf("adding ExtensionConfig %q: %w: call WarmUp first", config.Name, ErrNotReady)
 	}
 	r.configs[config.Name] = registrations
 	return nil
@@ -128,7 +128,7 @@ func (r *Registry) List(hook catalog.GroupHook) ([]*Registration, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if !r.isReady() {
-		return nil, fmt.Errorf("handlers of hook %s: %w", hook, ErrNotReady)
+		return nil, fmt.Errorf("handlers of hook %s: %w: try again later", hook, ErrNotReady)
 	}
 	var found []*Registration
 	for _, registrations := range r.configs {
@@ -149,7 +149,7 @@ func (r *Registry) Get(name string) (*Registration, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if !r.isReady() {
-		return nil, fmt.Errorf("handler %q: %w", name, ErrNotReady)
+		return nil, fmt.Errorf("handler %q: %w: try again later", name, ErrNotReady)
 	}
 	_, config, _ := strings.Cut(name, ".")
 	for _, registration := range r.configs[config] {

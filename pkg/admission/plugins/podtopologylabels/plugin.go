@@ -61,7 +61,7 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 	return nil
 }
 
-// label copies the node's labels to an object. If the node doesn't exist, label copies nothing.
+// label copies the labels of the node's zone and region to an object. If the node doesn't exist, label copies nothing.
 func (p *Plugin) label(ctx context.Context, object *metav1.ObjectMeta, nodeName string) error {
 	if nodeName == "" || len(content.IsPathSegmentName(nodeName)) > 0 {
 		return nil // no node can have this name

@@ -20,7 +20,7 @@ type Resource struct {
 	schema.GroupVersionResource
 	// Subresource is "" for a resource.
 	Subresource string
-	// Kind is the kind of the body of a request.
+	// Kind is the kind in discovery: of the objects or, for a subresource, of its requests, such as Scale.
 	Kind       schema.GroupVersionKind
 	Namespaced bool
 	Verbs      []string

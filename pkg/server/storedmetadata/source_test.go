@@ -1,4 +1,4 @@
-package stored_test
+package storedmetadata_test
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/miniapi-dev/miniapi/pkg/controllers/objects"
-	"github.com/miniapi-dev/miniapi/pkg/server/stored"
+	"github.com/miniapi-dev/miniapi/pkg/server/storedmetadata"
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
@@ -104,7 +104,7 @@ func TestSource(t *testing.T) {
 	put("/registry/broken", "neither")
 	put("/other/configmaps/ns/b", configMap(t, "b"))
 
-	source := stored.New(member.Keys(), "/registry", map[schema.GroupResource]string{{Resource: "configmaps"}: "configmaps"})
+	source := storedmetadata.New(member.Keys(), "/registry", map[schema.GroupResource]string{{Resource: "configmaps"}: "configmaps"})
 	ctx, cancel := context.WithCancel(t.Context())
 	var handler told
 	synced := make(chan struct{})
