@@ -179,7 +179,7 @@ func TestTraceFailures(t *testing.T) {
 		{"no trace", nil, 1, "records no requests: start the server with --trace-requests=100, or print requests as they end with --follow"},
 		{"output", []string{"-o", "xml"}, 2, `--output "xml": must be wide, json or yaml`},
 		{"limit", []string{"--limit=-1"}, 2, "--limit -1: must be at least 0"},
-		{"object", []string{"--for=pods//web"}, 2, `--for "pods//web": must be RESOURCE/NAME, such as pods/web, or RESOURCE/NAMESPACE/NAME`},
+		{"object", []string{"--for=pods//web"}, 2, `--for "pods//web": must be RESOURCE, RESOURCE/NAME, such as pods/web, or RESOURCE/NAMESPACE/NAME`},
 		{"subcommand", []string{"wyh"}, 2, `unknown command "wyh"`},
 		{"no configuration", []string{"why"}, 2, "the first argument must name a configuration or a policy: KIND/NAME"},
 		{"three arguments", []string{"why", webhook, "pods/web", "pods/db"}, 2, `argument "pods/db": there must be two arguments`},

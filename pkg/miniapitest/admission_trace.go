@@ -75,7 +75,7 @@ func (a *Admission) Last(object string) (*trace.Request, error) {
 		return nil, err
 	}
 	if len(requests) == 0 {
-		return nil, fmt.Errorf("the server has no recorded request for %s: make the request first", object)
+		return nil, fmt.Errorf("the server has no recorded request for %q: check the name, and make the request first; the server keeps only the last requests", object)
 	}
 	return requests[len(requests)-1], nil
 }

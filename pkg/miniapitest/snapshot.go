@@ -42,7 +42,7 @@ func (s *Server) Snapshot() (*Snapshot, error) {
 // start.
 func (s *Server) Restore(snapshot *Snapshot) error {
 	if snapshot == nil || snapshot.stored == nil {
-		return errors.New("the snapshot is empty: give a snapshot that Server.Snapshot has returned without an error; a server with an external etcd has no snapshots")
+		return errors.New("the snapshot is empty: give a snapshot that Server.Snapshot has returned without an error; Restore and Reset don't work with an external etcd")
 	}
 	if err := s.checkRunning(); err != nil {
 		return err

@@ -180,7 +180,7 @@ func validateFiles(o *Options) []error {
 func validatePeers(o *Options) []error {
 	var errs []error
 	if o.Peers.Enabled() && etcd.IsEmbedded(o.Etcd) {
-		errs = append(errs, errors.New("--peer-ca-file, --peer-advertise-ip and --peer-advertise-port must be given together with --etcd-servers: peers share an etcd, and only one server can use an embedded etcd"))
+		errs = append(errs, errors.New("--peer-ca-file, --peer-advertise-ip or --peer-advertise-port: can't be given without --etcd-servers: peers share an etcd, and only one server can use an embedded etcd"))
 	}
 	if o.Peers.CAFile != "" && o.ProxyClientCertFile == "" {
 		errs = append(errs, fmt.Errorf("--peer-ca-file %s: must be given together with --proxy-client-cert-file and --proxy-client-key-file, which prove to the other servers that this server may name the client of a request", o.Peers.CAFile))

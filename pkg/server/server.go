@@ -89,7 +89,7 @@ func (s *Server) build() (err error) {
 	s.writer = direct.New(builtin.Table(), shared.schemas().TypeConverter(), groups)
 	c.seeding.Go(func() error {
 		if err := s.seed(c.life); err != nil {
-			return fmt.Errorf("creating the objects that every cluster has, such as RBAC roles: %w", err)
+			return fmt.Errorf("storing the objects that the server has from its start: %w", err)
 		}
 		return nil
 	})

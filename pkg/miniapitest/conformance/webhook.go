@@ -207,7 +207,7 @@ func (o *options) suite(t *testing.T, handler http.Handler) (*webhook.Suite, err
 			return nil, err
 		}
 		if len(hooks) == 0 {
-			return nil, fmt.Errorf("Configuration(%q): the files must have a MutatingWebhookConfiguration or a ValidatingWebhookConfiguration", o.configurations)
+			return nil, fmt.Errorf("Configuration(%q): the files must have a MutatingWebhookConfiguration or a ValidatingWebhookConfiguration with at least one webhook", o.configurations)
 		}
 	}
 	server := miniapitest.Start(t, o.server...)

@@ -149,7 +149,7 @@ func requestOf(d *catalog.Descriptor, call Call) (hooksv1.RequestObject, metav1.
 		decoder := json.NewDecoder(bytes.NewReader(data))
 		decoder.DisallowUnknownFields()
 		if err := decoder.Decode(request); err != nil {
-			return nil, nil, fmt.Errorf("the fields of the call of hook %s must be fields of a %s, with values of their types: %w", d, d.Request.Kind, err)
+			return nil, nil, fmt.Errorf("the object and the fields of the call of hook %s must be fields of a %s, with values of their types: %w", d, d.Request.Kind, err)
 		}
 	}
 	if call.Settings != nil {

@@ -91,7 +91,11 @@ func New(options Options, handlers ...Handler) (*Extension, error) {
 		}
 		path := d.Path(h.name)
 		if e.handlers[path] != nil {
-			errs = append(errs, fmt.Errorf("handler %q: another handler has the path %s: the handlers must have different names", h.name, path))
+			remedy := "the handlers must have different names"
+			if d.Singleton {
+				remedy = "leave this handler out, because the hook has one handler in each extension"
+			}
+			errs = append(errs, fmt.Errorf("handler %q for hook %s: another handler has the path %s: %s", h.name, d, path, remedy))
 			continue
 		}
 		if other, taken := names[h.name]; taken {

@@ -128,7 +128,7 @@ func (r *Registry) List(hook catalog.GroupHook) ([]*Registration, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if !r.isReady() {
-		return nil, fmt.Errorf("handlers of hook %s: %w: try again later", hook, ErrNotReady)
+		return nil, fmt.Errorf("handlers of hook %s: %w: try again later; if this error stays, the condition Discovered of an ExtensionConfig says why", hook, ErrNotReady)
 	}
 	var found []*Registration
 	for _, registrations := range r.configs {
@@ -149,7 +149,7 @@ func (r *Registry) Get(name string) (*Registration, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if !r.isReady() {
-		return nil, fmt.Errorf("handler %q: %w: try again later", name, ErrNotReady)
+		return nil, fmt.Errorf("handler %q: %w: try again later; if this error stays, the condition Discovered of an ExtensionConfig says why", name, ErrNotReady)
 	}
 	_, config, _ := strings.Cut(name, ".")
 	for _, registration := range r.configs[config] {

@@ -78,7 +78,7 @@ func (o Config) Enabled() (*serverstorage.ResourceConfig, error) {
 		return nil, fmt.Errorf("--runtime-config %s: %w; %s", o.RuntimeConfig.String(), err, runtimeConfigForm)
 	}
 	if !apis.ResourceEnabled(corev1.SchemeGroupVersion.WithResource("namespaces")) {
-		return nil, fmt.Errorf("--runtime-config %s: must not turn off v1, because every server needs it", o.RuntimeConfig.String())
+		return nil, fmt.Errorf("--runtime-config %s: must not turn off namespaces of v1, because every server needs them", o.RuntimeConfig.String())
 	}
 	// "api/all" and "api/beta" must not enable legacy resources, because these keys stand for resources of the
 	// emulated version.

@@ -83,7 +83,7 @@ func ready(ctx context.Context, issuers []issuer) error {
 			return last == nil, nil
 		})
 		if err != nil {
-			return fmt.Errorf("a JWT issuer must serve the URL of its keys: %w", errors.Join(err, last))
+			return fmt.Errorf("the server can't read the discovery document of a JWT issuer: %w", errors.Join(err, last))
 		}
 	}
 	return nil

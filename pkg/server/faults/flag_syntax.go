@@ -42,6 +42,8 @@ func ParseText(text string) (Fault, error) {
 func (f *Fault) set(key, value string, assigned bool) error {
 	field, ok := f.field(key)
 	switch {
+	case !ok && !assigned:
+		return fmt.Errorf("key %q is unknown: a comma separates keys, so a list has | between its elements, as in verbs=get|list: the keys are %s", key, strings.Join(f.keys(), ", "))
 	case !ok:
 		return fmt.Errorf("key %q is unknown: must be one of %s", key, strings.Join(f.keys(), ", "))
 	case !assigned && field.Kind() != reflect.Bool:

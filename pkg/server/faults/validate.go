@@ -60,13 +60,13 @@ func (f *Fault) validateSelection() []error {
 			errs = append(errs, fmt.Errorf("resources %q: must be a plural name in lower case, such as pods, deployments.apps or pods/status", resource))
 		}
 	}
-	verbs := apiVerbs()
+	verbs, because := apiVerbs(), ""
 	if len(f.Paths) > 0 {
-		verbs = httpVerbs()
+		verbs, because = httpVerbs(), ", because paths is set"
 	}
 	for _, verb := range f.Verbs {
 		if !slices.Contains(verbs, verb) {
-			errs = append(errs, fmt.Errorf("verbs %q: must be one of %s", verb, strings.Join(verbs, ", ")))
+			errs = append(errs, fmt.Errorf("verbs %q: must be one of %s%s", verb, strings.Join(verbs, ", "), because))
 		}
 	}
 	for _, path := range f.Paths {
@@ -112,11 +112,11 @@ func (f *Fault) validateEffect() []error {
 			errs = append(errs, fmt.Errorf("%s: can't be set together with paths, because this effect is for requests for resources", t.effect))
 		}
 		if f.Executed && !t.executes {
-			errs = append(errs, fmt.Errorf("executed: can't be set together with %s, which doesn't replace a response", t.effect))
+			errs = append(errs, fmt.Errorf("executed: can't be set together with %s: must be set together with status, timeout or reset", t.effect))
 		}
 	}
 	if f.Executed && len(effects) == 0 {
-		errs = append(errs, errors.New("executed: must be set together with status, timeout or reset, which replace the response"))
+		errs = append(errs, errors.New("executed: must be set together with status, timeout or reset"))
 	}
 	return errs
 }

@@ -76,7 +76,7 @@ func (k *Keeper) Begin(ctx context.Context) (err error) {
 		changes[i] = record.Creation()
 	}
 	if err := k.Keys.Apply(ctx, changes); err != nil {
-		return fmt.Errorf("storing the webhook configurations of an earlier server: %w", err)
+		return fmt.Errorf("storing the webhook configurations and admission policies of an earlier server: %w", err)
 	}
 	for i, change := range changes {
 		k.Written(resources[i], &metav1.PartialObjectMetadata{

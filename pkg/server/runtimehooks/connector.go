@@ -32,7 +32,7 @@ func newConnector(config Config) (*connector, error) {
 	if config.Options.CertFile != "" {
 		var err error
 		if c.certificate, err = client.NewCertificate(config.Options.CertFile, config.Options.KeyFile); err != nil {
-			return nil, fmt.Errorf("--runtime-extension-client-cert-file: %w", err)
+			return nil, fmt.Errorf("--runtime-extension-client-cert-file %s and --runtime-extension-client-key-file %s: %w", config.Options.CertFile, config.Options.KeyFile, err)
 		}
 	}
 	return c, c.newManager()

@@ -48,7 +48,7 @@ func (d Server) Do(ctx context.Context, errOut io.Writer, work func(context.Cont
 		defer stop()
 		applier := manifests.Applier{Config: s.AdminConfig()}
 		if err := applier.Apply(ctx, d.Objects); err != nil {
-			return fmt.Errorf("--apply: %w", err)
+			return fmt.Errorf("applying objects to the temporary server: %w", err)
 		}
 		config := s.AdminConfig()
 		config.QPS = -1

@@ -67,7 +67,7 @@ func (o *Outcome) Judge(timeout time.Duration) (verdict string, err error) {
 	case apierrors.IsInvalid(o.Err) && patched:
 		return "", fmt.Errorf("the object isn't valid with the patch: %w", o.Err)
 	case apierrors.IsInvalid(o.Err):
-		return "", fmt.Errorf("the object isn't valid, whatever the webhook answers: %w", o.Err)
+		return "", fmt.Errorf("the object isn't valid, and the response has no patch that could make the object valid: %w", o.Err)
 	case isOfWebhook(o.Err) && code != http.StatusOK:
 		return "", fmt.Errorf("the server refuses the response: the HTTP status must be 200 OK, got %d %s: %w", code, http.StatusText(code), o.Err)
 	case isOfWebhook(o.Err):

@@ -16,7 +16,7 @@ type Object struct{ Resource, Namespace, Name string }
 func ParseObject(text, namespace string) (Object, error) {
 	parts := strings.Split(text, "/")
 	if text != "" && slices.Contains(parts, "") || len(parts) > 3 {
-		return Object{}, errors.New("must be RESOURCE/NAME, such as pods/web, or RESOURCE/NAMESPACE/NAME")
+		return Object{}, errors.New("must be RESOURCE, RESOURCE/NAME, such as pods/web, or RESOURCE/NAMESPACE/NAME")
 	}
 	object := Object{Resource: parts[0], Namespace: namespace}
 	if len(parts) > 1 {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net/url"
 
@@ -79,7 +80,9 @@ func Load(ctx context.Context, from Source) (*Webhooks, error) {
 	if len(configurations) == 0 {
 		return nil, fmt.Errorf("-f %q: the files must have a MutatingWebhookConfiguration or a ValidatingWebhookConfiguration", from.Files)
 	}
-	w.hooks, err = webhook.HooksOf(configurations, at.of)
+	if w.hooks, err = webhook.HooksOf(configurations, at.of); err == nil && len(w.hooks) == 0 {
+		err = errors.New("the configuration of -f or --configuration has no webhooks: the field webhooks must have at least one")
+	}
 	return w, err
 }
 

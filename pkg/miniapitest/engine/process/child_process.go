@@ -107,7 +107,7 @@ func (h *host) greet(ctx context.Context, program string) error {
 	_ = h.in.Close()
 	h.readErrors(time.Now().Add(time.Second))
 	_ = h.command.Process.Kill() // a program that isn't miniapi may not end at the end of its input
-	return fmt.Errorf("%s must be a miniapi program of this fixture's version, and doesn't serve tests: %w%s", program, err, h.stderr.explain())
+	return fmt.Errorf("%s hasn't begun to serve tests, as a miniapi program of this fixture's version does: %w%s", program, err, h.stderr.explain())
 }
 
 func (h *host) pid() int { return h.command.Process.Pid }
