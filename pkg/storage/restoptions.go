@@ -40,9 +40,10 @@ func (m *Member) RESTOptionsGetter(inner generic.RESTOptionsGetter) generic.REST
 	}}
 }
 
-// ExternalRESTOptionsGetter returns the options of inner, for an external etcd. Requests wait until a new watch
-// cache is filled, as on a Member. Each cache is made with its store, before the first request. To begin with an
-// old revision, as caches on a Member do, would be slower, because there is no hub with a log of recent events.
+// ExternalRESTOptionsGetter returns the options of inner, for an external etcd. Each watch cache is made with its store,
+// before the first request, and requests wait until the cache is filled. The cache begins with the newest revision of
+// etcd. The caches over an embedded etcd (a Member) begin with an older revision, because a Member has a log of recent
+// events.
 func ExternalRESTOptionsGetter(inner generic.RESTOptionsGetter) generic.RESTOptionsGetter {
 	return &restOptionsGetter{inner: inner, backend: &backend{
 		store:  generic.UndecoratedStorage,

@@ -22,7 +22,7 @@ const (
 	MatchPolicyExact Reason = "MatchPolicyExact"
 )
 
-// Reasons that come from selectors and match conditions.
+// Reasons that come from selectors, match conditions, and the bindings of policies with their parameters.
 const (
 	NamespaceSelector Reason = "NamespaceSelector"
 	ObjectSelector    Reason = "ObjectSelector"

@@ -74,15 +74,15 @@ func Start(ctx context.Context, o Options) (*Webhooks, error) {
 	w := &Webhooks{options: o, client: client}
 	token := rand.Text()
 	if err := w.create(ctx, token); err != nil {
-		return nil, fmt.Errorf("webhooks in the cluster: namespace %s: %w", o.Namespace, err)
+		return nil, fmt.Errorf("webhooks in the cluster: creating their objects in namespace %s: %w", o.Namespace, err)
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("not ready after %v", o.Timeout))
 	defer cancel()
 	if err := w.waitReady(limited); err != nil {
-		return nil, fmt.Errorf("webhooks in the cluster: namespace %s: %w", o.Namespace, err)
+		return nil, fmt.Errorf("webhooks in the cluster: waiting for their Deployment in namespace %s: %w", o.Namespace, err)
 	}
 	if err := w.open(limited, token); err != nil {
-		return nil, fmt.Errorf("webhooks in the cluster: namespace %s: %w", o.Namespace, err)
+		return nil, fmt.Errorf("webhooks in the cluster: opening the link to namespace %s: %w", o.Namespace, err)
 	}
 	return w, nil
 }

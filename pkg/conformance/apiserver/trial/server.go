@@ -114,11 +114,11 @@ func Connect(ctx context.Context, o Options) (*Server, error) {
 	}
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("server %s: %w", config.Host, err)
+		return nil, fmt.Errorf("client configuration of %s: %w", config.Host, err)
 	}
 	asked, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
 	if err != nil {
-		return nil, fmt.Errorf("server %s: %w", config.Host, err)
+		return nil, fmt.Errorf("client configuration of %s: %w", config.Host, err)
 	}
 	s := &Server{context: ctx, options: o, http: client, base: base, run: strings.ToLower(rand.Text()[:6])}
 	if err := s.discover(ctx, asked); err != nil {

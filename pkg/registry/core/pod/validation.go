@@ -44,7 +44,7 @@ func podAlone(pod *corev1.Pod, stored map[string]string) field.ErrorList {
 	return f.Errs
 }
 
-// projectedTokens refuses a projected volume with a token if the pod has no service account.
+// projectedTokens refuses projected volumes with a token. It is for pods without a service account.
 func projectedTokens(path *field.Path, volumes []corev1.Volume) field.ErrorList {
 	var f validation.Findings
 	for i := range volumes {
