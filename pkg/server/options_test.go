@@ -130,7 +130,7 @@ func TestCompleteNamesTheFlag(t *testing.T) {
 		{
 			name: "no core version", reason: "the core version is turned off in any spelling",
 			change: func(o *Options) { o.APIs.RuntimeConfig["v1"] = "false" },
-			want:   []string{"--runtime-config", "v1=false", "every server needs it"},
+			want:   []string{"--runtime-config", "v1=false", "every server needs them"},
 		},
 		{
 			name: "unknown core resource", reason: "a resource of the core version is checked in any spelling of the version",
