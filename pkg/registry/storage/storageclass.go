@@ -69,10 +69,10 @@ func validateStorageClassUpdate(o, old *storagev1.StorageClass) field.ErrorList 
 }
 
 // allowedTopologies checks the terms that select nodes. No two terms may be equal. As in kube-apiserver, a term without
-// expressions is a duplicate even of the empty places for the other terms, so it is always invalid.
+// expressions is always a duplicate.
 func allowedTopologies(terms []corev1.TopologySelectorTerm) field.ErrorList {
 	var f validation.Findings
-	seen := make([]map[string]sets.Set[string], len(terms))
+	seen := make([]map[string]sets.Set[string], len(terms)) // each nil map equals a term without expressions
 	for i, term := range terms {
 		expressions := field.NewPath("allowedTopologies").Index(i).Child("matchLabelExpressions")
 		byKey := map[string]sets.Set[string]{}

@@ -37,7 +37,7 @@ func answer(note func(format string, args ...any), w http.ResponseWriter, r *htt
 		note("the webhook %s has panicked: %v\n%s", r.URL.Path, panicked, debug.Stack())
 		http.Error(w, fmt.Sprintf("the handler has panicked: %v", panicked), http.StatusInternalServerError)
 	default:
-		http.Error(w, "the handler has ended its goroutine, as t.FailNow, t.Fatal and t.Skip do: only the test's own goroutine may call these functions: call t.Error in the handler, and return",
+		http.Error(w, "the handler has ended its goroutine, as t.FailNow, t.Fatal and t.Skip do: call t.Error in the handler, and return",
 			http.StatusInternalServerError)
 	}
 	return nil
