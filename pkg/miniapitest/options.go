@@ -18,8 +18,7 @@ import (
 // Option is an option of Start and New.
 type Option func(*options) error
 
-// options are the options of one server. The type has many methods, because each step of a start reads different
-// options.
+// options are the options of one server.
 type options struct {
 	engine engine.Engine
 	// description has the options that an engine needs, as data.

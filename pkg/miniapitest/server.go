@@ -14,8 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 )
 
-// Server is a running API server for a test. It has many methods, because every function of the fixture for a running
-// server is a method.
+// Server is a running API server for a test.
 type Server struct {
 	server   engine.Server
 	webhooks *webhookServer

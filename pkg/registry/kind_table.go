@@ -15,8 +15,7 @@ import (
 )
 
 // Table has the groups of kinds that a server serves, besides custom resources, and their scheme. A table doesn't
-// change, so several servers can share it. It has many methods, because a server needs many different facts about
-// its kinds.
+// change, so several servers can share it.
 type Table struct {
 	groups []Group
 	scheme *runtime.Scheme

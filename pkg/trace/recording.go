@@ -11,8 +11,6 @@ import (
 // would record.
 //
 // A goroutine may still work on a request when Finish ends the recording. Later updates by the goroutine are dropped.
-//
-// The type has many methods, because each kind of recorded content, such as an object or a patch, has a method.
 type Recording struct {
 	recorder *Recorder
 	received time.Time

@@ -37,8 +37,7 @@ func hasSecrets(kind Kind) bool { return fieldsOf(kind) != nil }
 
 // redaction replaces the secrets in the recording of one request. A webhook or a policy may copy a secret to an
 // annotation or to another object. redaction therefore remembers each secret value that it replaces, and replaces the
-// same text in everything that is recorded later. It has many methods, because each type of a recording with texts or
-// objects has a method.
+// same text in everything that is recorded later.
 type redaction struct {
 	// values are the texts of the secret values: each value itself, its base64 form, and its decoded form if it is base64.
 	values map[string]bool

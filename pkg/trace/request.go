@@ -6,8 +6,7 @@ import (
 )
 
 // Request is the record of an API request that reached admission, of a write that authorization refused, or of a
-// request into which a fault was injected. It has many methods, because the timeline, the reasons of "why", filters and
-// bounds of memory all read a Request.
+// request into which a fault was injected.
 type Request struct {
 	// ID is the number of the request, from 1, in the order in which requests ended.
 	ID int64 `json:"id"`

@@ -8,8 +8,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// walk makes a request for each verb of a resource or subresource, and checks the reviews. It has many methods, because
-// each verb, and each subresource with its own protocol, is a method.
+// walk makes a request for each verb of a resource or subresource, and checks the reviews.
 type walk struct {
 	*trial.T
 	// resource is the resource or subresource of the requests. If it is a subresource, whole is its parent resource.

@@ -5,8 +5,6 @@
 // kube-apiserver, the case is wrong. A case is skipped if the server doesn't meet the case's needs, such as a resource
 // or a version of Kubernetes.
 //
-// The package has more than 25 files because each subject of cases has a file.
-//
 // Don't add a case for a feature that only one server has: each case must quote a promise of Kubernetes.
 package apiserver
 

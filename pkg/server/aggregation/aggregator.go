@@ -70,8 +70,7 @@ type Documents interface {
 	DeleteGroupVersion(name string)
 }
 
-// Aggregator serves the APIs that APIServices name. It has many methods, because it follows APIServices, services and the
-// APIs of the server itself.
+// Aggregator serves the APIs that APIServices name.
 type Aggregator struct {
 	config  Config
 	local   local

@@ -25,8 +25,7 @@ type Hooks struct {
 	DefinitionChanged func()
 }
 
-// Resources has the custom resources of one server. It has many methods, because a server uses custom resources in many
-// ways: it builds, serves, discovers, installs and restores them.
+// Resources builds, serves, discovers, installs and restores the custom resources of one server.
 type Resources struct {
 	barrier   *barrier
 	stores    stores

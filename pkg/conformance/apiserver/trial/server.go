@@ -53,8 +53,7 @@ type Options struct {
 // DefaultPatience is the default of Options.Patience.
 const DefaultPatience = 3 * time.Second
 
-// Server is the API server that the suite checks. It has many methods, because each kind of request, wait and removal
-// needs the connection to the server.
+// Server is the API server that the suite checks.
 type Server struct {
 	// Major and Minor are the server's version of Kubernetes.
 	Major, Minor int

@@ -7,8 +7,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
 )
 
-// T has the methods by which a running case makes requests and reports findings. It has many methods, because each kind
-// of step of a case is one method.
+// T has the methods by which a running case makes requests and reports findings.
 type T struct {
 	*conformance.T
 	Server *Server

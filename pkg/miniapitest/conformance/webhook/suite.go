@@ -57,7 +57,7 @@ type Judge interface {
 }
 
 // Suite has the webhooks and the requests that the cases use. Set its fields before the first case runs. Cases may run
-// at the same time. Suite has many methods, because cases share the ways in which they send inputs and compare answers.
+// at the same time.
 type Suite struct {
 	Hooks  []Hook
 	Inputs []*Input
