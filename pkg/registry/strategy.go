@@ -8,6 +8,7 @@ import (
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/operation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,6 +39,7 @@ var (
 	_ rest.RESTGracefulDeleteStrategy      = Strategy{}
 	_ rest.GarbageCollectionDeleteStrategy = Strategy{}
 	_ rest.ResetFieldsStrategy             = Strategy{}
+	_ rest.DeclarativeValidationStrategy   = Strategy{}
 )
 
 // NamespaceScoped implements rest.RESTCreateStrategy.
@@ -113,6 +115,18 @@ func (s Strategy) judge(validate, authorize func() field.ErrorList) field.ErrorL
 		return errs
 	}
 	return authorize()
+}
+
+// ValidateDeclaratively implements rest.DeclarativeValidationStrategy. It returns each error of validation once: on
+// update, the errors in metadata come both from k8s.io/apiserver and from the kind. The declarative rules themselves are
+// in the kind's Hooks, which call validation.Declared.
+func (Strategy) ValidateDeclaratively(_ context.Context, _, _ runtime.Object, errs field.ErrorList, _ operation.Type, _ rest.DeclarativeValidationConfig) field.ErrorList {
+	return errs.Filter()
+}
+
+// DeclarativeValidationConfig implements rest.DeclarativeValidationStrategy.
+func (Strategy) DeclarativeValidationConfig(context.Context, runtime.Object, runtime.Object) rest.DeclarativeValidationConfig {
+	return rest.DeclarativeValidationConfig{}
 }
 
 // WarningsOnCreate implements rest.RESTCreateStrategy.
