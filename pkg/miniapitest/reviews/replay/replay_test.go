@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/jsonpatch"
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/tree"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews"
 )
 
@@ -84,7 +82,7 @@ func TestReplay(t *testing.T) {
 		{"same", "the handler answers like the recorded handler", twoLabels, ""},
 		{"another patch to the same object", "patches from maps have no order", `[{"op":"add","path":"/metadata/labels","value":{"a":"1"}}]`, ""},
 		{"another object", "the difference is in the object", `[{"op":"add","path":"/metadata/labels","value":{"a":"2"}}]`, "-        \"a\": \"1\"\n+        \"a\": \"2\""},
-		{"impossible patch", "a server would refuse the patch", `[{"op":"remove","path":"/none"}]`, "the patch can't be applied: operation 1"},
+		{"impossible patch", "a server would refuse the patch", `[{"op":"remove","path":"/none"}]`, "the patch can't be applied: error in remove"},
 		{"failure", "the status and the body are shown", "", "500 Internal Server Error: broken"},
 	} {
 		dir := t.TempDir()
@@ -119,55 +117,6 @@ func TestReplayFindsWrongUID(t *testing.T) {
 	}))
 	if len(failed.errors) != 1 || !strings.Contains(failed.errors[0], `"uid"`) {
 		t.Errorf("want a difference of the uid, got %q", failed.errors)
-	}
-}
-
-func TestApply(t *testing.T) {
-	t.Parallel()
-	const object = `{"a":1,"list":[1,2,3],"x/y":{"~":true}}`
-	for _, test := range []struct{ name, patch, want, wantErr string }{
-		{"add a member", `[{"op":"add","path":"/b","value":{"c":null}}]`, `{"a":1,"b":{"c":null},"list":[1,2,3],"x/y":{"~":true}}`, ""},
-		{"add replaces a member", `[{"op":"add","path":"/a","value":2}]`, `{"a":2,"list":[1,2,3],"x/y":{"~":true}}`, ""},
-		{"insert an element", `[{"op":"add","path":"/list/1","value":9}]`, `{"a":1,"list":[1,9,2,3],"x/y":{"~":true}}`, ""},
-		{"append", `[{"op":"add","path":"/list/-","value":4}]`, `{"a":1,"list":[1,2,3,4],"x/y":{"~":true}}`, ""},
-		{"remove", `[{"op":"remove","path":"/list/0"},{"op":"remove","path":"/a"}]`, `{"list":[2,3],"x/y":{"~":true}}`, ""},
-		{"escaped path", `[{"op":"replace","path":"/x~1y/~0","value":false}]`, `{"a":1,"list":[1,2,3],"x/y":{"~":false}}`, ""},
-		{"copy and move", `[{"op":"copy","from":"/a","path":"/b"},{"op":"move","from":"/list","path":"/c"}]`, `{"a":1,"b":1,"c":[1,2,3],"x/y":{"~":true}}`, ""},
-		{"test", `[{"op":"test","path":"/a","value":1.0},{"op":"remove","path":"/x~1y"}]`, `{"a":1,"list":[1,2,3]}`, ""},
-		{"whole object", `[{"op":"replace","path":"","value":{"z":1}}]`, `{"z":1}`, ""},
-		{"failed test", `[{"op":"test","path":"/a","value":2}]`, "", `operation 1: path "/a": the value must be 2, got 1`},
-		{"test nothing", `[{"op":"test","path":"/b","value":2}]`, "", `operation 1: path "/b": the object has no such value`},
-		{"remove nothing", `[{"op":"remove","path":"/b"}]`, "", `path "/b": the object has no such value`},
-		{"replace nothing", `[{"op":"replace","path":"/list/3","value":1}]`, "", `operation 1: path "/list/3": the object has no such value`},
-		{"no parent", `[{"op":"add","path":"/b/c","value":1}]`, "", `the object has no "b"`},
-		{"below a number", `[{"op":"add","path":"/a/c","value":1}]`, "", "neither an object nor an array"},
-		{"index beyond the end", `[{"op":"add","path":"/list/7","value":1}]`, "", "must be an index of an array of 3 elements"},
-		{"unknown", `[{"op":"merge","path":"/a"}]`, "", `op "merge": must be add`},
-		{"no array", `{"op":"add"}`, "", "the patch must be a JSON array"},
-	} {
-		before, _ := tree.Decode([]byte(object))
-		patch, _ := tree.Decode([]byte(test.patch))
-		got, err := jsonpatch.Apply(before, patch)
-		if test.wantErr != "" {
-			if err == nil || !strings.Contains(err.Error(), test.wantErr) {
-				t.Errorf("%s: want an error with %q, got %v", test.name, test.wantErr, err)
-			}
-			continue
-		}
-		if err != nil {
-			t.Errorf("%s: %v", test.name, err)
-			continue
-		}
-		after, err := json.Marshal(got)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if string(after) != test.want {
-			t.Errorf("%s: want %s, got %s", test.name, test.want, after)
-		}
-		if unchanged, _ := json.Marshal(before); string(unchanged) != object {
-			t.Errorf("%s: the object has changed to %s", test.name, unchanged)
-		}
 	}
 }
 
