@@ -101,7 +101,7 @@ func cronJobSpec(path *field.Path, s, old *batchv1.CronJobSpec) field.ErrorList 
 // zone. In an update, the schedule may contain a time zone if the old schedule does and the field isn't set.
 func schedule(path *field.Path, s, old *batchv1.CronJobSpec) field.ErrorList {
 	var f validation.Findings
-	if err := cronSyntax(s.Schedule); err != nil {
+	if err := parseSchedule(s.Schedule); err != nil {
 		f.Add(field.Invalid(path, s.Schedule, err.Error()))
 	}
 	if !strings.Contains(s.Schedule, "TZ") {
