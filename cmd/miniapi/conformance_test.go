@@ -82,7 +82,7 @@ func TestConformanceExitCodes(t *testing.T) {
 		{"no case for a role", "no identifier matches", []string{"--rbac", "--only", "none.*"}, cli.ExitUsage, "", `--only "none.*": no case has such an identifier`},
 		{"role for a resource", "the server decides which resources have cases", []string{"--rbac", "--only", "every.core.v1.pods"}, 0, "resources:\n  - '*'", ""},
 		{"format of a list", "a list has no outcomes", []string{"--list", "-o", "junit"}, cli.ExitUsage, "", `--list with --output "junit"`},
-		{"folder of a report", "the report would be lost after the run", []string{"--kubeconfig", kubeconfig, "--report", "json=missing/report.json"}, cli.ExitUsage, "", "--report missing/report.json: missing must be a folder that exists"},
+		{"folder of a report", "the report would be lost after the run", []string{"--kubeconfig", kubeconfig, "--report", "json=missing/report.json"}, cli.ExitUsage, "", "--report missing/report.json: folder missing doesn't exist"},
 		{"format", "the format is unknown", []string{"--kubeconfig", kubeconfig, "-o", "yaml"}, cli.ExitUsage, "", `--output "yaml"`},
 		{"report", "the format of a file is unknown", []string{"--kubeconfig", kubeconfig, "--report", "file.xml"}, cli.ExitUsage, "", `--report "file.xml"`},
 		{"kubeconfig", "there is no such file", []string{"--kubeconfig", "missing"}, cli.ExitUsage, "", "kubeconfig missing"},

@@ -211,24 +211,44 @@ func TestNoFolderForKubeconfigStartsNothing(t *testing.T) {
 	}
 }
 
-// Only the owner can read the kubeconfig, because it has the admin's key. If the file exists with another mode, the
-// program changes the mode.
+// The kubeconfig is a new file that only its owner can read, because it has the admin's key. A link that has the name is
+// replaced, and its target gets nothing.
 func TestKubeconfigIsForItsOwner(t *testing.T) {
 	t.Parallel()
+	target := file(t, "target", "theirs")
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(kubeconfig, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(kubeconfig, 0o644); err != nil { // WriteFile applies the umask, so set the mode again
+	if err := os.Symlink(target, kubeconfig); err != nil {
 		t.Fatal(err)
 	}
 	p := start(t, "miniapi", "serve", "--secure-port=0", "--write-kubeconfig="+kubeconfig)
 	<-p.lines
-	if info, err := os.Stat(kubeconfig); err != nil || info.Size() == 0 || info.Mode().Perm() != 0o600 {
-		t.Errorf("want what is written to be for the owner alone, got %v, %v", info, err)
+	if info, err := os.Lstat(kubeconfig); err != nil || info.Size() == 0 || info.Mode() != 0o600 {
+		t.Errorf("want a regular file for its owner alone, got %v, %v", info, err)
+	}
+	if content, err := os.ReadFile(target); err != nil || string(content) != "theirs" {
+		t.Errorf("want the target of the link to stay as it was, got %q, %v", content, err)
 	}
 	p.signal(t, syscall.SIGTERM)
 	p.exit(t)
+}
+
+// A second server doesn't take the kubeconfig of a server that runs. It takes the kubeconfig of a server that was killed.
+func TestKubeconfigOfRunningServer(t *testing.T) {
+	t.Parallel()
+	first, config := serve(t)
+	kubeconfig := first.kubeconfig(t)
+	code, _, stderr := start(t, "miniapi", "serve", "--secure-port=0", "--write-kubeconfig="+kubeconfig).exit(t)
+	if want := "--write-kubeconfig " + kubeconfig + ": is the kubeconfig of the server at " + config.Host + ", which runs: "; code != cli.ExitFailed || !strings.Contains(stderr, want) {
+		t.Errorf("want %d and %q, got %d and %q", cli.ExitFailed, want, code, stderr)
+	}
+	first.signal(t, syscall.SIGKILL)
+	first.exit(t)
+	second := start(t, "miniapi", "serve", "--secure-port=0", "--write-kubeconfig="+kubeconfig)
+	if line := <-second.lines; !readyLine.MatchString(line) {
+		t.Errorf("want the server to be ready, got %q", line)
+	}
+	second.signal(t, syscall.SIGTERM)
+	second.exit(t)
 }
 
 // If the start fails, the program writes no kubeconfig. An existing kubeconfig of another server stays unchanged.

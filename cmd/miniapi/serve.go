@@ -83,7 +83,7 @@ func (o *serveOptions) run(parent context.Context, out, errOut io.Writer) error 
 	if err := o.Begin(errOut, logTo); err != nil {
 		return err
 	}
-	file, err := kubeconfig.Path(o.kubeconfig)
+	file, err := kubeconfig.NewTarget(o.kubeconfig)
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
@@ -97,15 +97,18 @@ func (o *serveOptions) run(parent context.Context, out, errOut io.Writer) error 
 	ctx, cancel := launch.UntilSignal(parent)
 	defer cancel()
 	context.AfterFunc(ctx, log.Close)
+	if err := file.CheckUnused(ctx, ""); err != nil {
+		return err
+	}
 	return o.Run(ctx, errOut, func(ctx context.Context, s *server.Server) error {
 		if err := o.applyObjects(ctx, s, objects, errOut); err != nil {
 			return fmt.Errorf("--apply: %w", err)
 		}
-		if err := kubeconfig.Write(s.AdminConfig(), file); err != nil {
-			return fmt.Errorf("--write-kubeconfig %s: %w", o.kubeconfig, err)
+		if err := file.Write(ctx, s.AdminConfig()); err != nil {
+			return err
 		}
 		log.Open()
-		_, err := fmt.Fprintf(out, "miniapi is ready on https://%s: export KUBECONFIG=%s\n", s.Address(), cli.Quoted(file))
+		_, err := fmt.Fprintf(out, "miniapi is ready on https://%s: export KUBECONFIG=%s\n", s.Address(), cli.Quoted(file.Path))
 		return err
 	})
 }

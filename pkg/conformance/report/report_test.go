@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -42,38 +40,6 @@ func TestFormats(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// A report replaces the report of the run before.
-func TestWriteFile(t *testing.T) {
-	t.Parallel()
-	file, out := filepath.Join(t.TempDir(), "report.txt"), &bytes.Buffer{}
-	if err := os.WriteFile(file, bytes.Repeat([]byte("old "), 10000), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := report.Write(out, "text", run); err != nil {
-		t.Fatal(err)
-	}
-	if err := report.WriteFile(file, "text", run); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, out.Bytes()) {
-		t.Errorf("want the report of Write, got %q, %v", got, err)
-	}
-}
-
-func TestValidateFile(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	for _, test := range []struct{ name, reason, file, want string }{
-		{"new file", "WriteFile makes the file", filepath.Join(dir, "report.xml"), ""},
-		{"no folder", "WriteFile makes no folder", filepath.Join(dir, "missing", "report.xml"), filepath.Join(dir, "missing") + " must be a folder that exists"},
-		{"folder", "a folder can't be replaced", dir, "must be a file, and is a folder"},
-	} {
-		if err := report.ValidateFile(test.file); err == nil && test.want != "" || err != nil && err.Error() != test.want {
-			t.Errorf("%s: %s: want %q, got %v", test.name, test.reason, test.want, err)
-		}
 	}
 }
 

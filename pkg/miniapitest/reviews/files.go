@@ -59,15 +59,19 @@ func tryFile(dir string) error {
 	return errors.Join(err, file.Close(), os.Remove(file.Name()))
 }
 
-// replaceFile writes a file. If writing fails, an older file with the name stays as it was.
+// replaceFile writes a file in one step, and replaces an existing file or symbolic link. If writing fails, an older file
+// with the name stays as it was.
 func replaceFile(path string, content []byte) error {
-	part := path + ".part"
-	err := os.WriteFile(part, content, 0o644)
-	if err == nil {
-		err = os.Rename(part, path)
+	part, err := os.CreateTemp(filepath.Dir(path), ".miniapi-*")
+	if err != nil {
+		return err
+	}
+	_, err = part.Write(content)
+	if err = errors.Join(err, part.Chmod(0o644), part.Close()); err == nil {
+		err = os.Rename(part.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(part) // the first error counts
+		_ = os.Remove(part.Name()) // the first error counts
 	}
 	return err
 }

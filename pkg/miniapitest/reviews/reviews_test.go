@@ -3,6 +3,7 @@ package reviews
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -326,8 +327,8 @@ func TestUnwritableFolders(t *testing.T) {
 	}
 }
 
-// A write that fails is reported, and leaves the file of an earlier recording as it was.
-func TestFailedWritesKeepOlderFiles(t *testing.T) {
+// A write that fails is reported. It leaves the folder as it was.
+func TestFailedWritesChangeNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	recordRuns(t, dir, 1)
@@ -335,11 +336,10 @@ func TestFailedWritesKeepOlderFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, err := os.ReadFile(files[0].Path)
-	if err != nil {
+	if err := os.Remove(files[0].Path); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(files[0].Path+".part", 0o700); err != nil { // replaceFile can't write its temporary file
+	if err := os.Mkdir(files[0].Path, 0o700); err != nil { // a file can't replace a folder
 		t.Fatal(err)
 	}
 	writer, err := NewWriter(dir)
@@ -353,8 +353,29 @@ func TestFailedWritesKeepOlderFiles(t *testing.T) {
 	if len(failures) != 1 || !strings.Contains(failures[0].Error(), files[0].Path) {
 		t.Errorf("want an error that names %s, got %v", files[0].Path, failures)
 	}
-	if after, err := os.ReadFile(files[0].Path); err != nil || !bytes.Equal(before, after) {
-		t.Errorf("want the file of the first recording, got %s, %v", after, err)
+	if after, err := os.ReadDir(filepath.Dir(files[0].Path)); err != nil || len(after) != 1 || !after[0].IsDir() {
+		t.Errorf("want the folder alone, got %v, %v", after, err)
+	}
+}
+
+// A recording replaces a symbolic link: its target may be a file that another user wants to be overwritten.
+func TestWriteReplacesLinks(t *testing.T) {
+	t.Parallel()
+	dir, target := t.TempDir(), filepath.Join(t.TempDir(), "target")
+	recordRuns(t, dir, 1)
+	files, err := Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(target, nil, 0o600), os.Remove(files[0].Path), os.Symlink(target, files[0].Path)); err != nil {
+		t.Fatal(err)
+	}
+	recordRuns(t, dir, 1)
+	if info, err := os.Lstat(files[0].Path); err != nil || !info.Mode().IsRegular() {
+		t.Errorf("want a regular file, got %v, %v", info, err)
+	}
+	if content, err := os.ReadFile(target); err != nil || len(content) > 0 {
+		t.Errorf("want the target to stay empty, got %q, %v", content, err)
 	}
 }
 

@@ -1,8 +1,8 @@
-// Package files checks the files that flags name at the start of a server. Libraries read the files later, and most of
-// their errors don't name the flag.
+// Package files checks the files that flags name, and writes files.
 //
-// There is a function for each kind of file: [Pair], [Authorities], [Readable]. Don't use the package to read files:
-// package reload reads files that change.
+// At the start of a server, [Pair], [Authorities] and [Readable] check a kind of file each. Libraries read the files
+// later, and most of their errors don't name the flag. [Replace] and [Create] write every file of the program that isn't
+// in a folder of its own. Don't use the package to read files: package reload reads files that change.
 package files
 
 import (

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/files"
 )
 
 var local = Names{DNS: []string{"localhost"}, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}
@@ -323,7 +325,7 @@ func TestServingCertificateOfAnother(t *testing.T) {
 				t.Fatal(err)
 			}
 			for file, content := range map[string][]byte{ServingCert: theirs.Cert, ServingKey: theirs.Key} {
-				if err := WriteFile(store.Path(file), content, keyMode); err != nil {
+				if err := files.Replace(store.Path(file), content, keyMode); err != nil {
 					t.Fatal(err)
 				}
 			}

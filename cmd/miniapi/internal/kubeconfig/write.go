@@ -1,60 +1,111 @@
 package kubeconfig
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
+	"net/url"
 	"path/filepath"
+	"time"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	certutil "k8s.io/client-go/util/cert"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/files"
 )
 
-// Path returns the absolute path for the file of --write-kubeconfig. It returns an error if the folder of the file
-// doesn't exist, or if the path is a folder.
-func Path(file string) (string, error) {
-	if file == "" {
-		return "", errors.New("--write-kubeconfig must name a file, for example the default, miniapi.kubeconfig")
+// name is the name of the only cluster, user and context in a kubeconfig that Target.Write writes.
+const name = "miniapi"
+
+// Target is the file of --write-kubeconfig.
+type Target struct {
+	// Path is the absolute path of the file.
+	Path string
+	flag string // the value of the flag, for errors
+}
+
+// NewTarget returns the file that the value of --write-kubeconfig names, or an error if the file can't be written.
+func NewTarget(flag string) (*Target, error) {
+	if flag == "" {
+		return nil, errors.New("--write-kubeconfig must name a file, for example the default, miniapi.kubeconfig")
 	}
-	path, err := filepath.Abs(file)
-	if err != nil {
-		return "", fmt.Errorf("--write-kubeconfig %s: %w", file, err)
+	path, err := filepath.Abs(flag)
+	t := &Target{Path: path, flag: flag}
+	if err == nil {
+		err = files.Replaceable(path)
 	}
-	folder, err := os.Stat(filepath.Dir(path))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("--write-kubeconfig %s: folder %s doesn't exist: make the folder, or name a file in another folder", file, filepath.Dir(path))
-	case err != nil:
-		return "", fmt.Errorf("--write-kubeconfig %s: %w", file, err)
-	case !folder.IsDir():
-		return "", fmt.Errorf("--write-kubeconfig %s: %s is not a folder: name a file in a folder", file, filepath.Dir(path))
-	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return "", fmt.Errorf("--write-kubeconfig %s: is a folder: name a file, for example %s", file, filepath.Join(file, "miniapi.kubeconfig"))
-	}
-	return path, nil
+	return t, t.wrap(err)
 }
 
 // Write writes the client configuration of the admin as a kubeconfig whose only context is "miniapi". Only the owner can
-// read the file, because it holds the admin's key. Write changes the mode of an existing file first, and replaces the
-// file if its mode can't be changed.
-func Write(admin *rest.Config, file string) error {
-	if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
-		err := os.Chmod(file, 0o600)
-		if errors.Is(err, fs.ErrPermission) {
-			err = os.Remove(file)
-		}
-		if err != nil {
-			return err
-		}
+// read the file, because it holds the admin's key. Write returns an error if the file is the kubeconfig of another server
+// that runs.
+func (t *Target) Write(ctx context.Context, admin *rest.Config) error {
+	if err := t.CheckUnused(ctx, admin.Host); err != nil {
+		return err
 	}
-	return clientcmd.WriteToFile(*kubeconfig(admin), file)
+	content, err := clientcmd.Write(*kubeconfig(admin))
+	if err == nil {
+		err = files.Replace(t.Path, content, 0o600)
+	}
+	return t.wrap(err)
+}
+
+func (t *Target) wrap(err error) error {
+	if err != nil {
+		return fmt.Errorf("--write-kubeconfig %s: %w", t.flag, err)
+	}
+	return nil
+}
+
+// CheckUnused returns an error if the file is the kubeconfig of a server that runs at another address than own.
+func (t *Target) CheckUnused(ctx context.Context, own string) error {
+	if !files.Rereadable(t.Path) {
+		return nil
+	}
+	there, err := clientcmd.LoadFromFile(t.Path)
+	if err != nil {
+		return nil // the file is no kubeconfig
+	}
+	current := there.Contexts[there.CurrentContext]
+	if current == nil {
+		return nil
+	}
+	cluster := there.Clusters[current.Cluster]
+	if cluster == nil || cluster.Server == own || !runs(ctx, cluster) {
+		return nil
+	}
+	return t.wrap(fmt.Errorf("is the kubeconfig of the server at %s, which runs: stop that server, or name another file", cluster.Server))
+}
+
+// patience is the time for which runs waits for an answer. Most servers are on this machine.
+const patience = time.Second
+
+// runs reports whether a server at the cluster's address has a certificate of the cluster's authority. Another server
+// may have the port of a server that has ended.
+func runs(ctx context.Context, cluster *clientcmdapi.Cluster) bool {
+	address, err := url.Parse(cluster.Server)
+	if err != nil {
+		return false
+	}
+	authority, err := certutil.NewPoolFromBytes(cluster.CertificateAuthorityData)
+	if err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	connection, err := (&tls.Dialer{Config: &tls.Config{RootCAs: authority}}).DialContext(ctx, "tcp", address.Host)
+	if err != nil {
+		return false
+	}
+	_ = connection.Close() // nothing was sent
+	return true
 }
 
 func kubeconfig(admin *rest.Config) *clientcmdapi.Config {
-	const name = "miniapi"
 	config := clientcmdapi.NewConfig()
 	config.Clusters[name] = &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData}
 	config.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: admin.CertData, ClientKeyData: admin.KeyData}

@@ -5,6 +5,7 @@
 package suite
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
 	"github.com/miniapi-dev/miniapi/pkg/conformance/report"
+	"github.com/miniapi-dev/miniapi/pkg/server/files"
 )
 
 // Options are the flags that select, run, list and report the cases of a suite.
@@ -52,7 +54,7 @@ func (o *Options) Validate() error {
 			errs = append(errs, fmt.Errorf("--report %q: must be FORMAT=FILE, with a format of %s", r, strings.Join(report.Formats(), ", ")))
 			continue
 		}
-		if err := report.ValidateFile(file); err != nil {
+		if err := files.Replaceable(file); err != nil {
 			errs = append(errs, fmt.Errorf("--report %s: %w", file, err))
 		}
 	}
@@ -80,7 +82,7 @@ func (o *Options) Judge(ctx context.Context, suite string, cases []conformance.C
 	errs := []error{report.Write(out, o.output, run)}
 	for _, r := range o.reports {
 		format, file, _ := strings.Cut(r, "=")
-		if err := report.WriteFile(file, format, run); err != nil {
+		if err := writeReport(file, format, run); err != nil {
 			errs = append(errs, fmt.Errorf("--report %s: %w", file, err))
 		}
 	}
@@ -91,6 +93,15 @@ func (o *Options) Judge(ctx context.Context, suite string, cases []conformance.C
 		errs = append(errs, errors.New("the run was interrupted: the report has the remaining cases as skipped"))
 	}
 	return errors.Join(errs...)
+}
+
+// writeReport writes a report in a format to a file, and replaces the file if it exists.
+func writeReport(file, format string, run *report.Run) error {
+	var text bytes.Buffer
+	if err := report.Write(&text, format, run); err != nil {
+		return err
+	}
+	return files.Replace(file, text.Bytes(), 0o644)
 }
 
 // PrintCases prints the selected cases: as a table for a document if the format is markdown, and as text otherwise.

@@ -11,7 +11,7 @@ import (
 
 	certutil "k8s.io/client-go/util/cert"
 
-	"github.com/miniapi-dev/miniapi/pkg/server/pki"
+	"github.com/miniapi-dev/miniapi/pkg/server/files"
 )
 
 // The files of a webhook's certificate. controller-runtime reads tls.crt and tls.key.
@@ -55,7 +55,7 @@ func (f *Files) Write(dir string) error {
 		content []byte
 		mode    fs.FileMode
 	}{{KeyFile, f.key, 0o600}, {CertFile, f.chain, 0o644}, {CAFile, f.ca, 0o644}} {
-		if err := pki.WriteFile(filepath.Join(dir, file.name), file.content, file.mode); err != nil {
+		if err := files.Replace(filepath.Join(dir, file.name), file.content, file.mode); err != nil {
 			return err
 		}
 	}
