@@ -51,7 +51,7 @@ test-race: ## Run the tests with the race detector
 	go test -race -timeout $(TIMEOUT) -run '$(RUN)' $(PKG)
 
 .PHONY: test-compat
-test-compat: ## Release in a copy, and test an operator with each version of Kubernetes (ARGS="30 37")
+test-compat: ## Release in a copy, and test operators with the oldest and newest Kubernetes (ARGS=all, ARGS="30 35")
 	hack/test-compat.sh $(ARGS)
 
 .PHONY: test-capi
@@ -69,7 +69,7 @@ benchmarks: ## Run the packages' Go benchmarks (PKG=./pkg/storage)
 ##@ Check
 
 .PHONY: verify
-verify: verify-leftovers verify-format verify-tidy verify-build verify-vet lint verify-openapi verify-runtimehooks ## Run all checks except the tests
+verify: verify-leftovers verify-format verify-tidy verify-build verify-vet verify-modules lint verify-openapi verify-runtimehooks ## Run all checks except the tests
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run golangci-lint, which also checks the import rules
@@ -95,6 +95,10 @@ verify-build: ## Check that every package builds
 .PHONY: verify-vet
 verify-vet: ## Run go vet
 	go vet work
+
+.PHONY: verify-modules
+verify-modules: ## Check that each module builds with the versions in its own go.mod
+	hack/verify-modules.sh
 
 .PHONY: verify-openapi
 verify-openapi: ## Check that the OpenAPI definitions are current

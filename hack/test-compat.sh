@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Tests before a release that users can use the release: hack/test-compat.sh [MINOR...], for Kubernetes 1.MINOR, by
-# default each from 30 to 37. The script releases the modules at a made-up version in a copy of the checkout. The go
-# command uses this copy in place of the repository. The script then tests that:
+# Tests that users could use a release of this checkout: hack/test-compat.sh [all | MINOR...], for Kubernetes 1.MINOR. By
+# default, the minor versions are the oldest, which the fixture's go.mod requires, and the newest, which the main module's
+# go.mod requires; "all" adds those between. The script releases the modules at a made-up version in a copy of the
+# checkout. The go command uses this copy in place of the repository. The script then tests that:
 #
 # - "go install" installs the program;
 # - an operator with each minor version gets the fixture by "go get", which changes no other line of the operator's
@@ -14,8 +15,15 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-minors=("$@")
-((${#minors[@]})) || minors=({30..37})
+# minor prints the minor version of Kubernetes that a go.mod requires.
+minor() { sed -n 's/^\tk8s.io\/client-go v0\.\([0-9]*\)\..*/\1/p' "$1"; }
+oldest=$(minor pkg/miniapitest/go.mod)
+newest=$(minor go.mod)
+case $* in
+"") minors=("$oldest" "$newest") ;;
+all) mapfile -t minors < <(seq "$oldest" "$newest") ;;
+*) minors=("$@") ;;
+esac
 version=v0.99.0
 main=github.com/miniapi-dev/miniapi
 fixture=$main/pkg/miniapitest

@@ -213,7 +213,7 @@ func (a *application) apply(ctx context.Context, object Object, dryRun ...string
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault
 	}
-	request := at(a.client.Patch(types.ApplyYAMLPatchType), mapping.Resource).NamespaceIfScoped(namespace, namespaced).Name(object.GetName()).
+	request := at(a.client.Patch(types.ApplyPatchType), mapping.Resource).NamespaceIfScoped(namespace, namespaced).Name(object.GetName()).
 		Param("fieldManager", FieldManager).Param("force", "true").SetHeader("Accept", metadataAlone).Body(content.JSON)
 	if IsDefinition(gvk) {
 		// The content was encoded from a map, so it has no duplicate fields. With another value of fieldValidation, the
