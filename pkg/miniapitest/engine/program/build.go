@@ -47,7 +47,7 @@ type build struct {
 // system has file locks, the caller has locked the folder, so no other build uses these files.
 func (b build) make(ctx context.Context, folder string) (err error) {
 	began := time.Now()
-	fmt.Fprintf(os.Stderr, "miniapitest: building %s, once, for servers of tests\n", b.what)
+	fmt.Fprintf(console{}, "miniapitest: building %s, once, for servers of tests\n", b.what)
 	if err := removeAll(filepath.Join(folder, unfinished+"*")); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (b build) make(ctx context.Context, folder string) (err error) {
 	if err := os.Rename(filepath.Join(to, name), b.path); err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "miniapitest: built %s in %s\n", b.what, time.Since(began).Round(100*time.Millisecond))
+	fmt.Fprintf(console{}, "miniapitest: built %s in %s\n", b.what, time.Since(began).Round(100*time.Millisecond))
 	return nil
 }
 
@@ -77,7 +77,7 @@ func (b build) run(ctx context.Context, to string) error {
 	}
 	// The go command's flag -v writes the names of compiled packages, which show the progress. If the test process
 	// ends, writing fails, which ends the build.
-	said := &progress{what: b.what, to: os.Stderr, told: time.Now()}
+	said := &progress{what: b.what, to: console{}, told: time.Now()}
 	compile := command(ctx, source, b.workspace, "build", "-v", smaller, "-o", filepath.Join(to, name), "./cmd/miniapi")
 	compile.Stderr = said
 	if err := compile.Run(); err != nil {

@@ -33,7 +33,7 @@ func locked(ctx context.Context, folder string, do func() error) error {
 		free := !filelock.Supported || filelock.Try(file)
 		if !free && !said {
 			said = true
-			fmt.Fprintf(os.Stderr, "miniapitest: another process builds the miniapi program in %s: waiting\n", folder)
+			fmt.Fprintf(console{}, "miniapitest: another process builds the miniapi program in %s: waiting\n", folder)
 		}
 		return free, nil
 	}); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"debug/buildinfo"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 )
@@ -30,7 +29,7 @@ func ofVersion(ctx context.Context, cache, version string) (string, error) {
 			return nil
 		}
 		if other != "" {
-			fmt.Fprintln(os.Stderr, "miniapitest:", other)
+			fmt.Fprintln(console{}, "miniapitest:", other)
 			build.advice += "; " + other
 		}
 		return build.make(ctx, folder)

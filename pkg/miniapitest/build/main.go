@@ -1,0 +1,25 @@
+// Build finds the miniapi program for package miniapitest, as the first test would, and prints its path. If there is
+// none, Build builds it:
+//
+//	go run github.com/miniapi-dev/miniapi/pkg/miniapitest/build
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine/program"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	path, err := program.Find(ctx)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "miniapitest:", err)
+		os.Exit(1)
+	}
+	fmt.Println(path)
+}
