@@ -26,6 +26,17 @@ func (p *Policy) Refuse(binding *Binding) {
 	p.refused = &refused
 }
 
+// refusing returns the field of the policy or of its binding that refused the request, such as the expression of a
+// validation. It returns "" for a policy that failed before its bindings were considered.
+func (p *Policy) refusing() string {
+	for _, b := range p.Bindings {
+		if b.Name == p.refused.Part {
+			return b.verdict().Field
+		}
+	}
+	return ""
+}
+
 // Binding is a binding of a policy.
 type Binding struct {
 	Name    string  `json:"name"`

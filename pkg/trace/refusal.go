@@ -1,20 +1,27 @@
 package trace
 
+import "slices"
+
 // Refuse records that a step has refused the request, with the webhook or policy that made the step refuse.
 func (a *Admission) Refuse(step *Step) {
 	a.Refused = &Refusal{Plugin: step.Plugin, Phase: step.Phase, Round: step.Round, Error: *step.Error}
 	for _, w := range step.Webhooks {
 		if w.refused() {
-			a.Refused.Webhook = &w.Reference
+			a.Refused.Webhook, a.Refused.Fields = &w.Reference, named(w.Verdict.Field)
 			return
 		}
 	}
 	for _, p := range step.Policies {
 		if p.refused != nil {
-			a.Refused.Policy = p.refused
+			a.Refused.Policy, a.Refused.Fields = p.refused, named(p.Verdict.Field, p.refusing())
 			return
 		}
 	}
+}
+
+// named returns the fields without the empty ones.
+func named(fields ...string) []string {
+	return slices.DeleteFunc(fields, func(field string) bool { return field == "" })
 }
 
 // refused reports whether the step refused the request because of the webhook: the webhook denied the request, its call
@@ -69,5 +76,8 @@ type Refusal struct {
 	// the request.
 	Webhook *Reference `json:"webhook,omitempty"`
 	Policy  *Reference `json:"policy,omitempty"`
-	Error   Error      `json:"error"`
+	// Fields are the fields of the webhook or policy that decided: the rule that matched the request, and the expression
+	// of a policy that refused it.
+	Fields []string `json:"fields,omitempty"`
+	Error  Error    `json:"error"`
 }

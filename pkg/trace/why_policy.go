@@ -85,23 +85,31 @@ func (b *Binding) decisive() *Evaluation {
 // evaluated is true for a dry run of Recorder.Evaluate.
 func (p *Policy) why(b *Binding, again *Policy, request *Request, evaluated bool) Answer {
 	reference := Reference{p.Kind, p.Name, b.Name}
-	e := b.decisive()
+	e, verdict := b.decisive(), b.verdict()
 	switch {
-	case b.Verdict.Reason != Matched || e == nil:
-		return answer(reference, b.Verdict, request, evaluated)
-	case e.Verdict.Reason != Matched:
-		return answer(reference, e.Verdict, request, evaluated)
-	}
-	verdict, effect := p.Verdict, effectOf(p, e)
-	if e.Outcome != Allowed {
-		verdict = b.decidedBy(e)
+	case e == nil || b.Verdict.Reason != Matched || e.Verdict.Reason != Matched:
+		return answer(reference, verdict, request, evaluated)
+	case e.Outcome == Allowed:
+		verdict = p.Verdict
 	}
 	a := Answer{Webhook: reference, Called: true, Verdict: verdict, Request: request.ID, Evaluated: evaluated}
 	if again != nil {
 		a.Again = again.skipped(b.Name)
 	}
-	a.Sentence = sentence(a, effect, request)
+	a.Sentence = sentence(a, effectOf(p, e), request)
 	return a
+}
+
+// verdict returns the verdict about the binding, or about its decisive evaluation if the binding applies.
+func (b *Binding) verdict() Verdict {
+	e := b.decisive()
+	switch {
+	case b.Verdict.Reason != Matched || e == nil:
+		return b.Verdict
+	case e.Verdict.Reason != Matched || e.Outcome == Allowed:
+		return e.Verdict
+	}
+	return b.decidedBy(e)
 }
 
 // skipped returns the reason why the policy wasn't evaluated for a binding: the verdict about the policy, about the

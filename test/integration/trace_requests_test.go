@@ -3,6 +3,7 @@ package integration_test
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -113,15 +114,64 @@ func TestWhyForRequestsThatAreNotMade(t *testing.T) {
 	}
 }
 
-// With --explain-denials, the error of a refused request names the part of admission that refused it.
+// With --explain-denials, the error of a refused request names the part of admission that refused it, with the rule and
+// the round.
 func TestDenialsAreExplained(t *testing.T) {
 	t.Parallel()
-	srv := miniapitest.Start(t, miniapitest.WithFlags("--explain-denials"))
-	install(t, srv, mutating("a", deny("no")))
-	err := askedFor("default", unchangedConfigMap)(t.Context(), srv)
-	const want = "denied the request: no (refused by MutatingWebhookConfiguration/a/a.example.com, webhooks[0].rules[0], round 0, see: miniapi trace --for configmaps/default/thing)"
-	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("want %q, got %v", want, err)
+	tests := []struct {
+		name, reason string
+		refuse       func(testing.TB, *miniapitest.Server)
+		want         string
+		causes       int
+	}{
+		{
+			"webhook", "the rule is the one by which the webhook was called",
+			func(t testing.TB, srv *miniapitest.Server) { install(t, srv, mutating("a", deny("no"))) },
+			"denied the request: no (refused by MutatingWebhookConfiguration/a/a.example.com, webhooks[0].rules[0], round 0, see: miniapi trace --for configmaps/default/thing)", 0,
+		},
+		{
+			"policy", "kubectl prints only the causes of an error with the reason Invalid",
+			func(t testing.TB, srv *miniapitest.Server) {
+				enforce(t, srv, &admissionregistrationv1.ValidatingAdmissionPolicy{
+					ObjectMeta: named("p"), Spec: validations(admissionregistrationv1.Validation{Expression: "false", Message: "never"}),
+				}, admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}})
+			},
+			"denied request: never (refused by ValidatingAdmissionPolicy/p/p, spec.matchConstraints.resourceRules[0], spec.validations[0].expression, round 0, see: miniapi trace --for configmaps/default/thing)", 1,
+		},
+		{
+			"mutating policy", "its failurePolicy refuses the request",
+			func(t testing.TB, srv *miniapitest.Server) {
+				mutate(t, srv, "m", mutations(applies(`Object{data: {"a": object.data.missing}}`)), nil)
+			},
+			"(refused by MutatingAdmissionPolicy/m/m, spec.matchConstraints.resourceRules[0], spec.mutations[0].applyConfiguration.expression, round 0, see: miniapi trace --for configmaps/default/thing)", 1,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			srv := miniapitest.Start(t, miniapitest.WithFlags("--explain-denials"))
+			test.refuse(t, srv)
+			err := askedFor("default", unchangedConfigMap)(t.Context(), srv)
+			var status apierrors.APIStatus
+			if !errors.As(err, &status) {
+				t.Fatalf("%s: want an error of the API, got %v", test.reason, err)
+			}
+			if !strings.HasSuffix(err.Error(), test.want) {
+				t.Errorf("%s: want the message to end with %q, got %v", test.reason, test.want, err)
+			}
+			var causes []metav1.StatusCause
+			if details := status.Status().Details; details != nil {
+				causes = details.Causes
+			}
+			if len(causes) != test.causes {
+				t.Errorf("%s: want %d causes, got %v", test.reason, test.causes, causes)
+			}
+			for _, cause := range causes {
+				if !strings.HasSuffix(cause.Message, test.want) {
+					t.Errorf("%s: want the cause to end with %q, got %q", test.reason, test.want, cause.Message)
+				}
+			}
+		})
 	}
 }
 
