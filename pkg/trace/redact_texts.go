@@ -27,6 +27,7 @@ func (r *redaction) step(s *Step) {
 		r.verdict(&w.Verdict)
 		if w.Call != nil {
 			r.err(w.Call.Error)
+			w.Call.Answer = replaced(w.Call.Answer)
 			for i := range w.Call.Warnings {
 				w.Call.Warnings[i] = Redacted
 			}

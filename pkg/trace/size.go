@@ -54,7 +54,7 @@ func (r *Request) each(raw func(*[]byte), part func(text int)) {
 			for _, w := range s.Webhooks {
 				part(w.Verdict.text())
 				if w.Call != nil {
-					part(w.Call.Error.text() + textsOf(w.Call.Warnings))
+					part(w.Call.text())
 					all(&w.Call.Request, &w.Call.Response, &w.Call.Patch, &w.Call.Before, &w.Call.After)
 				}
 			}
@@ -82,6 +82,10 @@ func (u User) text() int { return len(u.Name) + textsOf(u.Groups) }
 
 func (v Verdict) text() int {
 	return len(v.Field) + len(v.Want) + len(v.Got) + len(v.By) + len(v.Detail) + textsOf(v.Also)
+}
+
+func (c *Call) text() int {
+	return c.Error.text() + len(c.URL) + len(c.Answer) + textsOf(c.Warnings)
 }
 
 func (e *Error) text() int {

@@ -151,6 +151,9 @@ func (t *timeline) webhook(depth int, w *Webhook) {
 	if w.Call.Error != nil {
 		t.line(depth+1, "%s", w.Call.Error.Message)
 	}
+	for _, fact := range w.Call.failure() {
+		t.line(depth+1, "%s", fact)
+	}
 	for _, warning := range w.Call.Warnings {
 		t.line(depth+1, "warning: %s", warning)
 	}

@@ -32,6 +32,12 @@ const (
 type Call struct {
 	// Address is the URL of the webhook, or "service NAMESPACE/NAME".
 	Address string `json:"address"`
+	// URL is the URL of the HTTP request, without its query. It is empty if the call failed before a request, for example
+	// because the service doesn't exist. Remote is the network address of the connection, or empty without one.
+	URL    string `json:"url,omitempty"`
+	Remote string `json:"remote,omitempty"`
+	// Status is the HTTP status of the response, or 0 without a response.
+	Status int `json:"status,omitempty"`
 	// ReviewVersion is the version of the AdmissionReview, v1 or v1beta1. UID is the uid in that review.
 	ReviewVersion string `json:"reviewVersion,omitempty"`
 	UID           string `json:"uid,omitempty"`
@@ -50,6 +56,12 @@ type Call struct {
 	// Error is the error of a call that didn't allow the request; nil otherwise. Its code is 0 if the request is refused
 	// whatever the failurePolicy, as for a patch that can't be applied.
 	Error *Error `json:"error,omitempty"`
+	// Answer is the beginning of the response's body, and Remedy says what makes the call succeed. Both are set only for a
+	// call whose outcome is Failed or FailedOpen, and Remedy only for a cause that is known.
+	Answer string `json:"answer,omitempty"`
+	Remedy string `json:"remedy,omitempty"`
+	// Certificate is the certificate that the server didn't accept; nil for other failures.
+	Certificate *Certificate `json:"certificate,omitempty"`
 	// Patch is the JSON patch of the response. Before and After are the object before and after the patch. Both are
 	// empty if the patch wasn't applied, or if it changed nothing.
 	Patch    json.RawMessage `json:"patch,omitempty"`

@@ -243,16 +243,17 @@ func sentence(a Answer, effect string, request *Request) string {
 	return text + "."
 }
 
-// words describes the outcome of a call, and the fault that the server injected into the call. It returns "" for no call.
+// words describes the outcome of a call, the fault that the server injected into the call, and what is known about a
+// failure. It returns "" for no call.
 func (c *Call) words() string {
 	if c == nil {
 		return ""
 	}
-	outcome := c.outcome()
+	text := c.outcome()
 	if c.Fault != nil {
-		return strings.TrimSuffix(outcome, ".") + ": the server injected " + c.Fault.String()
+		text = strings.TrimSuffix(text, ".") + ": the server injected " + c.Fault.String()
 	}
-	return outcome
+	return strings.Join(append([]string{strings.TrimSuffix(text, ".")}, c.failure()...), ". ")
 }
 
 func (c *Call) outcome() string {

@@ -68,7 +68,7 @@ func (c *caller) call(ctx context.Context, invocation *generic.WebhookInvocation
 		attribute.String("UID", string(review.uid)))
 	defer span.End(slowCall)
 
-	err = c.exchange(record.measured(ctx), client, hook.GetTimeoutSeconds(), review)
+	err = c.exchange(record.observed(ctx), client, hook.GetTimeoutSeconds(), review)
 	record.received(review, err)
 	if err != nil {
 		status, ok := err.(*apierrors.StatusError) //nolint:errorlint // errors.As would also find the status of a service that the resolver couldn't find

@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"crypto/tls"
+	"net"
 	"net/http/httptrace"
 	"sync"
 	"time"
@@ -17,6 +18,8 @@ type callTimes struct {
 
 	mu     sync.Mutex
 	reused bool
+	// remote is the network address of the connection.
+	remote net.Addr
 	// asked is the moment at which net/http begins to look for a connection, to reuse it or to open it. The TLS
 	// handshake lasts from shaking to shook.
 	asked, shaking, shook time.Time
@@ -49,13 +52,14 @@ func (t *callTimes) within(ctx context.Context) context.Context {
 		GotConn: func(info httptrace.GotConnInfo) {
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			t.reused, t.got = info.Reused, time.Now()
+			t.reused, t.remote, t.got = info.Reused, info.Conn.RemoteAddr(), time.Now()
 		},
 	})
 }
 
-// end returns the times of the call. It is called when the response has been decoded, or when the call has failed.
-func (t *callTimes) end() trace.Times {
+// end returns the times of the call, and the network address of its connection, or "" without a connection. It is called
+// when the response has been decoded, or when the call has failed.
+func (t *callTimes) end() (times trace.Times, remote string) {
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,7 +67,7 @@ func (t *callTimes) end() trace.Times {
 	if waiting.After(t.answered) { // an answer can arrive before net/http reports that the request is written
 		waiting = t.got
 	}
-	times := trace.Times{Reused: t.reused, Wait: between(waiting, t.answered), Decode: between(t.answered, now)}
+	times = trace.Times{Reused: t.reused, Wait: between(waiting, t.answered), Decode: between(t.answered, now)}
 	if !t.reused {
 		connected := t.shaking
 		if connected.IsZero() { // the webhook can't be reached
@@ -71,7 +75,10 @@ func (t *callTimes) end() trace.Times {
 		}
 		times.Connect, times.TLS = between(t.asked, connected), between(t.shaking, t.shook)
 	}
-	return times
+	if t.remote != nil {
+		remote = t.remote.String()
+	}
+	return times, remote
 }
 
 // between returns the time between two moments, or 0 if one of them didn't happen.

@@ -56,10 +56,20 @@ func intercepted(ctx context.Context, target Target, record *callRecord) context
 	if interception.Transport == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, transportKey{}, interception.Transport)
+	return throughTransport(ctx, interception.Transport)
 }
 
-// Intercepting wraps the transport of webhooks, so that an interceptor can replace the transport of a single call.
+// throughTransport returns a context whose calls go through the transport that wrap returns. If the context has such a
+// transport already, the new one is around it.
+func throughTransport(ctx context.Context, wrap func(http.RoundTripper) http.RoundTripper) context.Context {
+	if inner, ok := ctx.Value(transportKey{}).(func(http.RoundTripper) http.RoundTripper); ok {
+		outer := wrap
+		wrap = func(rt http.RoundTripper) http.RoundTripper { return outer(inner(rt)) }
+	}
+	return context.WithValue(ctx, transportKey{}, wrap)
+}
+
+// Intercepting wraps the transport of webhooks, so that an interceptor or a record can wrap the transport of a single call.
 func Intercepting(rt http.RoundTripper) http.RoundTripper { return intercepting{rt} }
 
 type intercepting struct{ http.RoundTripper }

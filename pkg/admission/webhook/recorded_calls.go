@@ -23,6 +23,8 @@ type callRecord struct {
 	// call is nil until begin.
 	call  *trace.Call
 	times callTimes
+	// caBundle is the field of the webhook's configuration. answer is the body of the response.
+	caBundle, answer []byte
 }
 
 // dryRun records that the webhook isn't called, because the request is a dry run and the webhook may have side effects.
@@ -43,6 +45,7 @@ func (r *callRecord) begin(hook webhook.WebhookAccessor) {
 		return
 	}
 	r.times.begin()
+	r.caBundle = hook.GetClientConfig().CABundle
 	call := &trace.Call{Address: address(hook.GetClientConfig()), Start: r.scope.Since(r.times.began)}
 	r.scope.Update(func(*trace.Request) { r.call, r.webhook.Call = call, call })
 }
@@ -88,12 +91,13 @@ func (r *callRecord) sends(review *review) {
 	})
 }
 
-// measured returns a context that makes net/http report the steps of the call, for their times in the record.
-func (r *callRecord) measured(ctx context.Context) context.Context {
+// observed returns a context that makes net/http report the steps of the call, for their times in the record, and the
+// transport report the HTTP request and its response.
+func (r *callRecord) observed(ctx context.Context) context.Context {
 	if r == nil {
 		return ctx
 	}
-	return r.times.within(ctx)
+	return throughTransport(r.times.within(ctx), r.exchanges)
 }
 
 // received records the response. A response that couldn't be decoded is recorded only if it is JSON.
@@ -101,12 +105,13 @@ func (r *callRecord) received(review *review, err error) {
 	if r == nil {
 		return
 	}
-	times := r.times.end()
+	times, remote := r.times.end()
+	r.answer = review.received
 	var body json.RawMessage
 	if err == nil || json.Valid(review.received) {
 		body = r.scope.Response(r.kind, review.received)
 	}
-	r.scope.Update(func(*trace.Request) { r.call.Times, r.call.Response = times, body })
+	r.scope.Update(func(*trace.Request) { r.call.Times, r.call.Remote, r.call.Response = times, remote, body })
 }
 
 // warns records the warnings of the response.
@@ -153,7 +158,7 @@ func (r *callRecord) end(o outcome) {
 	r.scope.Update(func(*trace.Request) {
 		r.call.Took, r.call.Outcome = took, o.traced()
 		if o.err != nil {
-			r.call.Error = &trace.Error{Code: o.code, Reason: string(apierrors.ReasonForError(o.err)), Message: o.err.Error()}
+			r.call.Fail(&trace.Error{Code: o.code, Reason: string(apierrors.ReasonForError(o.err)), Message: o.err.Error()}, r.answer)
 		}
 	})
 }

@@ -165,7 +165,9 @@ type Refusal struct {
 	// the request.
 	Webhook *Reference `json:"webhook"`
 	Policy  *Reference `json:"policy"`
-	Error   Error      `json:"error"`
+	// Fields are the fields of the webhook or policy that decided: the rule that matched, and the expression of a policy.
+	Fields []string `json:"fields"`
+	Error  Error    `json:"error"`
 }
 
 // By returns the name of the part that refused the request: KIND/NAME/WEBHOOK, KIND/NAME/BINDING or KIND/NAME of a
@@ -228,7 +230,12 @@ type Webhook struct {
 // Call is a call of a webhook.
 type Call struct {
 	// Address is the URL of the webhook, or "service NAMESPACE/NAME".
-	Address       string `json:"address"`
+	Address string `json:"address"`
+	// URL is the URL of the HTTP request, without its query. Remote is the network address of the connection, and Status
+	// the HTTP status of the response. They are empty if the call failed before.
+	URL           string `json:"url"`
+	Remote        string `json:"remote"`
+	Status        int    `json:"status"`
 	ReviewVersion string `json:"reviewVersion"`
 	UID           string `json:"uid"`
 	// Fault is the fault that the server injected into the call, or nil.
@@ -243,6 +250,11 @@ type Call struct {
 	// the failurePolicy is Ignore.
 	Outcome string `json:"outcome"`
 	Error   *Error `json:"error"`
+	// Answer is the beginning of the response's body, and Remedy says what makes the call succeed. Both are empty for a
+	// call that didn't fail. Certificate is the certificate that the server didn't accept, or nil.
+	Answer      string       `json:"answer"`
+	Remedy      string       `json:"remedy"`
+	Certificate *Certificate `json:"certificate"`
 	// Patch is the JSON patch of the response. Before and After are the object before and after the patch. Both are
 	// empty if the patch changed nothing or wasn't applied.
 	Patch    json.RawMessage `json:"patch"`
@@ -251,6 +263,17 @@ type Call struct {
 	Warnings []string        `json:"warnings"`
 	// Lost names the fields that the patch set, and that the server didn't store, or is nil.
 	Lost *Lost `json:"lost"`
+}
+
+// Certificate is the certificate of a webhook that the server didn't accept.
+type Certificate struct {
+	Subject string `json:"subject"`
+	// Names are the host names and IP addresses that the certificate is for.
+	Names    []string  `json:"names"`
+	Issuer   string    `json:"issuer"`
+	NotAfter time.Time `json:"notAfter"`
+	// Authorities are the subjects of the certificates in the caBundle. They are empty without a caBundle.
+	Authorities []string `json:"authorities"`
 }
 
 // Lost names fields that a webhook or a policy set, and that the server didn't store.
