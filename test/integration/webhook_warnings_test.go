@@ -97,13 +97,13 @@ func TestWebhookConfigurationWarnings(t *testing.T) {
 }
 
 // A MutatingWebhookConfiguration has the same warnings as a ValidatingWebhookConfiguration. There is no warning
-// for built-in resources, unless --runtime-config turns them off.
+// for built-in resources, unless --runtime-config turns them off, and none for a caBundle with certificates.
 func TestMutatingWebhookConfigurationWarnings(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, reason string
 		options      []miniapitest.Option
-		rule         change
+		change       change
 		want         []string
 	}{
 		{
@@ -116,16 +116,25 @@ func TestMutatingWebhookConfigurationWarnings(t *testing.T) {
 			on("CREATE", "apiextensions.k8s.io/v1", "customresourcedefinitions"),
 			[]string{`299 - webhooks[0].rules[0].apiGroups[0]: nothing serves group "apiextensions.k8s.io": the webhook isn't called for it`},
 		},
+		{
+			"caBundle", "the text was encoded in base64 twice", nil,
+			at(admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/"), CABundle: []byte("LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t")}),
+			[]string{"299 - webhooks[0].clientConfig.caBundle: has no certificate in PEM, so each call of the webhook fails: give certificates in PEM, encoded in base64 once"},
+		},
+		{
+			"caBundle in PEM", "its authority verifies the webhook", nil,
+			at(admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/"), CABundle: trusted.pem}), nil,
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			client, seen := warned(t, miniapitest.Start(t, test.options...))
-			h := mutating("built-in", nil, test.rule)
+			h := mutating("built-in", nil, at(admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/")}), test.change)
 			must(client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.MutatingWebhookConfiguration{
 				ObjectMeta: metav1.ObjectMeta{Name: "built-in"},
 				Webhooks: []admissionregistrationv1.MutatingWebhook{{
 					Name: h.Name, Rules: h.Rules, SideEffects: h.SideEffects, AdmissionReviewVersions: h.AdmissionReviewVersions,
-					ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/")},
+					ClientConfig: h.ClientConfig,
 				}},
 			}, metav1.CreateOptions{}))(t)
 			if diff := cmp.Diff(test.want, seen.take()); diff != "" {

@@ -1,6 +1,7 @@
 package admissionregistration
 
 import (
+	"crypto/x509"
 	"iter"
 	"slices"
 	"strings"
@@ -36,16 +37,28 @@ type ServedResource struct {
 const AnyResource = "*"
 
 // webhooksWarnings returns the warnings about the webhooks of a configuration: about rules for resources that the
-// server doesn't serve, and about services that the server can't call.
+// server doesn't serve, about services that the server can't call, and about a caBundle without certificates.
 func webhooksWarnings(deps registry.Dependencies, hooks []admissionregistrationv1.MutatingWebhook) []string {
 	var all []string
 	for i := range hooks {
-		all = append(all, webhookWarnings(deps, field.NewPath("webhooks").Index(i), hooks[i].Rules, hooks[i].ClientConfig.Service)...)
+		path := field.NewPath("webhooks").Index(i)
+		all = append(all, webhookWarnings(deps, path, hooks[i].Rules, hooks[i].ClientConfig.Service)...)
+		all = append(all, caBundleWarnings(path.Child("clientConfig", "caBundle"), hooks[i].ClientConfig.CABundle)...)
 	}
 	return all
 }
 
-// webhookWarnings returns the warnings about one webhook.
+// caBundleWarnings warns of a caBundle without certificates in PEM: each call of the webhook fails. kube-apiserver accepts
+// such a caBundle without a warning.
+func caBundleWarnings(path *field.Path, caBundle []byte) warnings.List {
+	var l warnings.List
+	if len(caBundle) > 0 && !x509.NewCertPool().AppendCertsFromPEM(caBundle) {
+		l.At(path, "has no certificate in PEM, so each call of the webhook fails: give certificates in PEM, encoded in base64 once")
+	}
+	return l
+}
+
+// webhookWarnings returns the warnings about the rules and the service of one webhook.
 func webhookWarnings(deps registry.Dependencies, path *field.Path, rules []admissionregistrationv1.RuleWithOperations, service *admissionregistrationv1.ServiceReference) []string {
 	var all []string
 	calls := registry.PartOf[WebhookCalls](deps)
