@@ -94,6 +94,16 @@ func (k Kubelets) Serving(ctx context.Context, pod *corev1.Pod, path string, que
 
 // Unverified returns a transport to kubelets that doesn't verify the kubelet's certificate.
 func (k Kubelets) Unverified() (http.RoundTripper, error) {
+	config, err := k.tlsConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.InsecureSkipVerify = true
+	return utilnet.SetTransportDefaults(&http.Transport{TLSClientConfig: config}), nil
+}
+
+// tlsConfig returns a copy of the TLS configuration of the transport to kubelets.
+func (k Kubelets) tlsConfig() (*tls.Config, error) {
 	config, err := utilnet.TLSClientConfig(k.Transport)
 	if err != nil {
 		return nil, fmt.Errorf("reading the TLS configuration of the transport to kubelets: %w", err)
@@ -101,7 +111,5 @@ func (k Kubelets) Unverified() (http.RoundTripper, error) {
 	if config == nil {
 		config = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	config = config.Clone()
-	config.InsecureSkipVerify = true
-	return utilnet.SetTransportDefaults(&http.Transport{TLSClientConfig: config}), nil
+	return config.Clone(), nil
 }

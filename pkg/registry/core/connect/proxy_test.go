@@ -1,9 +1,12 @@
 package connect
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -18,13 +21,13 @@ import (
 
 func echo(w http.ResponseWriter, req *http.Request) { _, _ = fmt.Fprint(w, req.Method, " ", req.URL) }
 
-// proxied returns the storage of a proxy subresource that uses a Locator.
-func proxied(t *testing.T, locate func(http.RoundTripper) Locator) *proxyREST {
+// serving returns the storage of a proxy subresource that uses a Locator.
+func serving(t *testing.T, locate func(*Transports) Locator) *proxyREST {
 	t.Helper()
-	transport := proxyTransport()
-	t.Cleanup(transport.CloseIdleConnections)
+	transports := &Transports{}
+	t.Cleanup(transports.closeIdleConnections)
 	return &proxyREST{
-		locate: locate(transport), transport: transport,
+		locate: locate(transports), transports: transports,
 		options: func() runtime.Object { return &corev1.PodProxyOptions{} },
 		path:    func(o runtime.Object) string { return o.(*corev1.PodProxyOptions).Path },
 	}
@@ -42,8 +45,8 @@ func TestPodProxy(t *testing.T) {
 	p.Spec.Containers[1].Ports = []corev1.ContainerPort{{ContainerPort: port}}
 	linkLocal := registrytest.PodOnNode("link-local", "c")
 	linkLocal.Status.PodIPs = []corev1.PodIP{{IP: "169.254.169.254"}}
-	server := registrytest.Connected(t, proxied(t, func(rt http.RoundTripper) Locator {
-		return podLocator(registrytest.Known{"p": p, "link-local": linkLocal, "homeless": registrytest.PodOnNode("homeless", "c")}, rt)
+	server := registrytest.Connected(t, serving(t, func(transports *Transports) Locator {
+		return podLocator(registrytest.Known{"p": p, "link-local": linkLocal, "homeless": registrytest.PodOnNode("homeless", "c")}, transports.unverified())
 	}))
 	closed := registrytest.ClosedPort(t)
 	for _, test := range []struct {
@@ -71,13 +74,31 @@ func TestNodeProxy(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(echo))
 	t.Cleanup(other.Close)
 	_, otherPort := registrytest.Address(t, other)
-	server := registrytest.Connected(t, proxied(t, func(rt http.RoundTripper) Locator {
-		return nodeLocator(kubeletsOf(t, echo), rt)
+	server := registrytest.Connected(t, serving(t, func(transports *Transports) Locator {
+		kubelets := kubeletsOf(t, echo)
+		for name, address := range map[string]string{
+			"link-local": "169.254.169.254", "mapped": "::ffff:169.254.169.254", "multicast": "224.0.0.1", "unspecified": "0.0.0.0",
+		} {
+			kubelets.Nodes.(registrytest.Known)[name] = &corev1.Node{Status: corev1.NodeStatus{
+				Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}},
+			}}
+		}
+		locate, err := nodeLocator(kubelets, transports)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return locate
 	}))
 	for _, test := range []struct{ name, reason, path, want string }{
 		{"kubelet", "without a port, the request goes to the kubelet, with the transport for kubelets", "/n/logs/", "200 GET /logs/"},
 		{"another port", "another port of the node doesn't belong to the kubelet", fmt.Sprintf("/n:%d/metrics", otherPort), "200 GET /metrics"},
 		{"unknown node", "the object of the node has the address", "/nope/x", `404 things "nope" not found`},
+		{"link-local", "a link-local address does not belong to a single node", "/link-local:80/x", "400 address not allowed"},
+		{"kubelet at a link-local address", "the kubelet's port makes the address no better", "/link-local/x", "400 address not allowed"},
+		{"the port of the kubelet", "the port of a kubelet may be named", "/link-local:10250/x", "400 address not allowed"},
+		{"mapped", "an IPv4 address can be written as an IPv6 address", "/mapped/x", "400 address not allowed"},
+		{"multicast", "a multicast address belongs to no node", "/multicast/x", "400 address not allowed"},
+		{"unspecified", "0.0.0.0 is this machine, under a name that a check of loopback misses", "/unspecified/x", "400 address not allowed"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := registrytest.Respond(t, "GET", server.URL+test.path); got != test.want {
@@ -125,10 +146,12 @@ func TestServiceProxy(t *testing.T) {
 		endpointSlices: registrytest.KnownSlices{
 			slice("sliced", unready, discoveryv1.Endpoint{Addresses: []string{host}}),
 			slice("owned", at("here")), slice("mismatched", at("elsewhere")),
+			slice("link-local", discoveryv1.Endpoint{Addresses: []string{"169.254.169.254"}}),
+			slice("named", discoveryv1.Endpoint{Addresses: []string{"localhost"}}),
 		},
 	}
-	front := registrytest.Connected(t, proxied(t, func(rt http.RoundTripper) Locator {
-		l.transport = rt
+	front := registrytest.Connected(t, serving(t, func(transports *Transports) Locator {
+		l.transport = transports.unverified()
 		return l.locate
 	}))
 	for _, test := range []struct{ name, reason, path, want string }{
@@ -137,14 +160,60 @@ func TestServiceProxy(t *testing.T) {
 		{"Endpoints", "endpoints written by hand may be of the old kind", "/http:classic:web/x", "200 GET /x"},
 		{"pod", "the pod that the endpoint names has the address", "/owned:web/x", "200 GET /x"},
 		{"another pod's address", "an endpoint must not lend a pod an address that isn't its own", "/mismatched:web/x", `503 no endpoints available for service "mismatched"`},
-		{"no endpoints", "nothing has ever stood behind the service", "/bare:web/x", `404 services "bare" not found`},
+		{"no endpoints", "nothing has ever stood behind the service", "/bare:web/x", `503 no endpoints available for service "bare"`},
+		{"no endpoints, by number", "the service has the port", "/bare:80/x", `503 no endpoints available for service "bare"`},
+		{"link-local", "a link-local address does not belong to a single pod", "/link-local:web/x", `503 no endpoints available for service "link-local"`},
+		{"host name", "a name can lead anywhere, and no pod has a name as its address", "/named:web/x", `503 no endpoints available for service "named"`},
 		{"unnamed port", "no endpoint has a port without a name", "/sliced/x", `503 no endpoints available for service "sliced"`},
 		{"unknown number", "the service has no port with this number", "/sliced:81/x", `503 no service port 81 found for service "sliced"`},
-		{"no service", "the server reads the service first", "/nope/x", `404 things "nope" not found`},
+		{"no service", "kube-apiserver looks for endpoints only", "/nope/x", `503 no endpoints available for service "nope"`},
+		{"no service, by name", "the endpoints have the names of ports", "/https:nope:web/x", `503 no endpoints available for service "nope"`},
+		{"no service, by number", "the service has the numbers of its ports", "/nope:80/x", `404 things "nope" not found`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := registrytest.Respond(t, "GET", front.URL+test.path); got != test.want {
 				t.Errorf("%s\n got %s\nwant %s", test.reason, got, test.want)
+			}
+		})
+	}
+}
+
+// TestProxyChecksConnections checks that a proxy refuses an address for which a name has changed since the name was
+// checked.
+func TestProxyChecksConnections(t *testing.T) {
+	t.Parallel()
+	server := registrytest.Connected(t, serving(t, func(transports *Transports) Locator {
+		transport := transports.unverified()
+		transports.made[0].Proxy = nil // of the test's environment
+		return func(context.Context, string) (*url.URL, http.RoundTripper, error) {
+			return &url.URL{Scheme: "http", Host: "169.254.169.254:80"}, transport, nil
+		}
+	}))
+	for _, test := range []struct{ name, reason, upgrade string }{
+		{"request", "a request is sent by the transport", ""},
+		{"upgrade", "an upgraded connection is dialled outside the transport", "websocket"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			req, err := http.NewRequestWithContext(t.Context(), "GET", server.URL+"/p/", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.upgrade != "" {
+				req.Header.Set("Connection", "Upgrade")
+				req.Header.Set("Upgrade", test.upgrade)
+			}
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = resp.Body.Close() }()
+			body, err := io.ReadAll(resp.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := "dial tcp 169.254.169.254:80: address not allowed"; !strings.Contains(string(body), want) {
+				t.Errorf("%s: got %d %s, want %s", test.reason, resp.StatusCode, body, want)
 			}
 		})
 	}
@@ -160,7 +229,9 @@ func TestProxyRewritesLinks(t *testing.T) {
 	host, port := registrytest.Address(t, backend)
 	p := registrytest.PodOnNode("p", "c")
 	p.Status.PodIP = host
-	server := registrytest.Connected(t, proxied(t, func(rt http.RoundTripper) Locator { return podLocator(registrytest.Known{"p": p}, rt) }))
+	server := registrytest.Connected(t, serving(t, func(transports *Transports) Locator {
+		return podLocator(registrytest.Known{"p": p}, transports.unverified())
+	}))
 	name := fmt.Sprintf("/p:%d", port)
 	if got, want := registrytest.Respond(t, "GET", server.URL+name+"/page"), name+"/next"; !strings.Contains(got, want) {
 		t.Errorf("a link in a page has to lead through the proxy again: %s, want %s", got, want)

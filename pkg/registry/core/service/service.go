@@ -21,7 +21,7 @@ var Kind = registry.Kind{
 	Status:        true,
 	ReturnDeleted: true,
 	Subresources: []registry.Subresource{
-		connect.ProxySubresource(func(o *corev1.ServiceProxyOptions) string { return o.Path }, connect.LocateServices),
+		connect.ProxySubresource(func(o *corev1.ServiceProxyOptions) string { return o.Path }, locate),
 	},
 	CreateOnUpdate: true,
 	Printer:        &serviceColumns,
@@ -35,6 +35,19 @@ var Kind = registry.Kind{
 		StatusWarnings:       serviceStatusWarnings,
 	},
 	Fields: serviceFields,
+}
+
+// locate returns the Locator of services/proxy, which prefers endpoints of the family that services get by default.
+func locate(services *registry.Storage, deps registry.Dependencies, transports *connect.Transports) (connect.Locator, error) {
+	preferred := corev1.IPFamilyUnknown
+	nets, err := prefixes(registry.PartOf[Network](deps).ClusterIPs)
+	if err != nil {
+		return nil, err
+	}
+	if len(nets) > 0 {
+		preferred = familyOf(nets[0].Addr())
+	}
+	return connect.LocateServices(services, deps, transports, preferred)
 }
 
 var serviceFields = registry.FieldsOf[*corev1.Service]{
