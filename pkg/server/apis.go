@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/emicklei/go-restful/v3"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -229,17 +228,9 @@ func buildDiscovery(c *Config, main *genericapiserver.GenericAPIServer, installe
 	resources := c.apis.customResources
 	definitions := resources.Informers().Apiextensions().V1().CustomResourceDefinitions()
 	services := installed.Services(main)
-	if issuer, err := c.security.authentication.Discovery(c.generic.ExternalAddress); err == nil {
-		for _, service := range issuer.WebServices() {
-			services[service.RootPath()] = func() (*restful.WebService, error) { return service, nil }
-		}
-	}
 	kinds := shared.schemas().Kinds(services)
 	defined := shared.schemas().Definitions(resources.Server().Handler.GoRestfulContainer.RegisteredWebServices())
-	if err := resources.HideGroup(); err != nil {
-		return err
-	}
-	v3, err := openapi.Serve(main.Handler.NonGoRestfulMux, notFound(c.generic), definitions.Lister(), c.apis.swaggers, kinds, defined)
+	v3, err := openapi.Serve(main.Handler.NonGoRestfulMux, definitions.Lister(), c.apis.swaggers, kinds, defined)
 	if err != nil {
 		return err
 	}

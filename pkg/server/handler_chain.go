@@ -9,7 +9,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
-	"github.com/miniapi-dev/miniapi/pkg/server/authentication/serviceaccount"
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 	"github.com/miniapi-dev/miniapi/pkg/server/keys"
 	"github.com/miniapi-dev/miniapi/pkg/server/requestlog"
@@ -54,27 +53,26 @@ func notFound(config *genericapiserver.Config) http.Handler {
 	return notfoundhandler.New(config.Serializer, func(context.Context) bool { return true })
 }
 
-// installOwnPaths serves paths that aren't resources: the decisions of admission, certificates for webhooks, faults,
-// and the OpenID documents that verify service account tokens. Of these paths, the list of paths at / and the OpenAPI
-// documents have only the OpenID documents, because kube-apiserver doesn't have the other paths. If the issuer isn't an
-// https URL, there are no OpenID documents, as in kube-apiserver.
+// installOwnPaths serves paths that kube-apiserver doesn't have: the decisions of admission, certificates for webhooks,
+// and faults. The list of paths at / and the OpenAPI documents don't have them.
 func installOwnPaths(c *Config, s *genericapiserver.GenericAPIServer) {
 	mux := s.Handler.NonGoRestfulMux
 	mux.UnlistedHandlePrefix(admissiontrace.Prefix, c.trace)
 	mux.UnlistedHandle(keys.IssuePath, keys.Issuer(c.security.authority, c.generic.Serializer))
 	mux.UnlistedHandle(faults.Path, c.faults.Endpoint())
 	mux.UnlistedHandlePrefix(faults.Path+"/", c.faults.Endpoint())
+}
+
+// installOpenID serves the OpenID documents that verify service account tokens. If the issuer isn't an https URL, there
+// are no such documents, as in kube-apiserver.
+func installOpenID(c *Config, s *genericapiserver.GenericAPIServer) {
 	discovery, err := c.security.authentication.Discovery(c.generic.ExternalAddress)
 	if err != nil {
 		klog.V(1).InfoS("service account tokens can't be discovered", "err", err)
 		return
 	}
-	for path, document := range map[string]http.Handler{
-		serviceaccount.ConfigurationPath: discovery.Configuration(),
-		serviceaccount.JWKSPath:          discovery.JWKS(),
-	} {
-		mux.Handle(path, document)
-		mux.UnlistedHandle(path+"/", document) // generated clients request the path with a slash at its end
+	for _, service := range discovery.WebServices() {
+		s.Handler.GoRestfulContainer.Add(service)
 	}
 }
 

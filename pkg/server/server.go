@@ -93,6 +93,7 @@ func (s *Server) build() (err error) {
 		}
 		return nil
 	})
+	installOpenID(c, s.main)
 	installed, err := installGroups(c, s.main, groups)
 	if err != nil {
 		return err

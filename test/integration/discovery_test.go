@@ -4,16 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/util/retry"
 
@@ -116,8 +120,8 @@ func TestDefinitionWithFreeNames(t *testing.T) {
 	}
 }
 
-// A CustomResourceDefinition can add a version to a built-in group. The version is discovered and served. A definition
-// for a built-in version has no effect.
+// A CustomResourceDefinition can add a version to a built-in group. As in kube-apiserver, the version is discovered but
+// not served. A definition for a built-in version has no effect.
 func TestDefinitionInBuiltInGroup(t *testing.T) {
 	t.Parallel()
 	for _, group := range []string{"networking.k8s.io", "apiextensions.k8s.io"} {
@@ -139,26 +143,16 @@ func TestDefinitionInBuiltInGroup(t *testing.T) {
 			definitions := clusterResources(srv, "apiextensions.k8s.io/v1", "customresourcedefinitions")
 			must(definitions.Create(t.Context(), definition, metav1.CreateOptions{}))(t)
 
-			if got, want := discovered(t, srv, group), "vextra: gears [] []; "+before; got != want {
-				t.Errorf("got %q, want %q: versions of definitions come first, as in a cluster", got, want)
-			}
-			for path, want := range map[string]string{
-				"/":                          `"/apis/` + group + `/vextra"`,
-				"/apis/" + group:             `"preferredVersion":{"groupVersion":"` + group + `/vextra"`,
-				"/apis/" + group + "/vextra": `"name":"gears"`,
-			} {
-				document := must(srv.Client().Discovery().RESTClient().Get().AbsPath(path).DoRaw(t.Context()))(t)
-				if !strings.Contains(strings.Join(strings.Fields(string(document)), ""), want) {
-					t.Errorf("%s doesn't have %s: %s", path, want, document)
+			for _, legacy := range []bool{false, true} {
+				if groups := must(groupsIn(srv.Config(), legacy))(t); !slices.Contains(groups, group+" vextra v1") {
+					t.Errorf("want the version vextra of the group before v1, as in a cluster, got the groups %v", groups)
 				}
 			}
 			if got := apiServices(srv); !slices.Contains(got, "vextra."+group) {
 				t.Errorf("the version has no APIService among %v", got)
 			}
-			gears := resources(srv, group+"/vextra", "gears")
-			must(gears.Create(t.Context(), object(group+"/vextra", "Gear", "g", nil), metav1.CreateOptions{}))(t)
-			if list := must(gears.List(t.Context(), metav1.ListOptions{}))(t); len(list.Items) != 1 {
-				t.Errorf("gears are %v", list.Items)
+			if _, err := resources(srv, group+"/vextra", "gears").List(t.Context(), metav1.ListOptions{}); !isUnknownPath(err) {
+				t.Errorf("the version of the definition is served, or not, with the error %v", err)
 			}
 
 			ok(t, definitions.Delete(t.Context(), definition.GetName(), metav1.DeleteOptions{}))
@@ -175,6 +169,44 @@ func TestDefinitionInBuiltInGroup(t *testing.T) {
 				t.Errorf("without the definition, got %q, want %q", got, before)
 			}
 		})
+	}
+}
+
+// isUnknownPath reports whether an error is the Status for a path that no group serves.
+func isUnknownPath(err error) bool {
+	return apierrors.IsNotFound(err) && err.Error() == "the server could not find the requested resource"
+}
+
+// A request below a served group, for a version that the group doesn't have, is answered with a Status. Below a group
+// that isn't served, the answer is text.
+func TestUnknownVersions(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	transport, err := rest.TransportFor(srv.Config())
+	ok(t, err)
+	const status = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the server could not find the requested resource",` +
+		`"reason":"NotFound","details":{},"code":404}` + "\n"
+	for _, test := range []struct{ path, reason, mediaType, body string }{
+		{"/apis/apps/v9", "the group has other versions", "application/json", status},
+		{"/apis/apps/v9/", "a slash at the end doesn't matter", "application/json", status},
+		{"/apis/apps/v9/namespaces/default/deployments/x/status", "the resource is served in another version", "application/json", status},
+		{"/apis/apps/v1beta1/deployments", "the version is served on demand", "application/json", status},
+		{"/apis/apiextensions.k8s.io/v9/customresourcedefinitions", "the group of definitions is a group, too", "application/json", status},
+		{"/apis/apiregistration.k8s.io/v9/apiservices", "the group of APIServices is a group, too", "application/json", status},
+		{"/api/v2/namespaces/default/pods", "the core group has other versions", "application/json", status},
+		{"/apis/nosuch.example.com/v1", "nothing serves the group", "text/plain; charset=utf-8", "404 page not found\n"},
+		{"/apis//v1", "a group has a name", "text/plain; charset=utf-8", "404 page not found\n"},
+	} {
+		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
+			req := must(http.NewRequestWithContext(t.Context(), method, srv.Config().Host+test.path, strings.NewReader("{}")))(t)
+			req.Header.Set("Content-Type", "application/json")
+			resp := must((&http.Client{Transport: transport}).Do(req))(t)
+			body := must(io.ReadAll(resp.Body))(t)
+			ok(t, resp.Body.Close())
+			if got := resp.Header.Get("Content-Type"); resp.StatusCode != http.StatusNotFound || got != test.mediaType || string(body) != test.body {
+				t.Errorf("%s %s (%s): got %d, %s, %q, want 404, %s, %q", method, test.path, test.reason, resp.StatusCode, got, body, test.mediaType, test.body)
+			}
+		}
 	}
 }
 

@@ -1,8 +1,6 @@
 package customresources
 
 import (
-	"path"
-
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	"k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition"
@@ -29,18 +27,6 @@ func definitionGroup(server *genericapiserver.GenericAPIServer, config *generica
 		}
 	}
 	return &group, server.InstallAPIGroup(&group)
-}
-
-// HideGroup removes the discovery document of the definitions' group from the server. Otherwise the web service of the
-// document would get the requests for all versions that definitions add to the group.
-func (r *Resources) HideGroup() error {
-	container, document := r.Server().Handler.GoRestfulContainer, path.Join(genericapiserver.APIGroupPrefix, apiextensionsv1.GroupName)
-	for _, service := range container.RegisteredWebServices() {
-		if service.RootPath() == document {
-			return container.Remove(service)
-		}
-	}
-	return nil
 }
 
 var definitionKind = apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/sets"
 	genericapi "k8s.io/apiserver/pkg/endpoints"
 	"k8s.io/apiserver/pkg/endpoints/discovery"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
@@ -26,6 +27,9 @@ import (
 // Groups serves the API groups of a registry.Table.
 type Groups struct {
 	versions map[schema.GroupVersion]*versionRoutes
+	groups   sets.Set[string]
+	// unknown answers requests for versions that a group doesn't have.
+	unknown http.Handler
 	// legacy serves /api. services are the web services of discovery, which the OpenAPI documents describe.
 	legacy   http.Handler
 	services []*restful.WebService
@@ -36,8 +40,12 @@ type Groups struct {
 // type converter. The library makes a type converter for each server before the server can serve a request.
 func Install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Config, table *registry.Table,
 	converter managedfields.TypeConverter, groups []registry.APIGroup) (*Groups, error) {
-	all := &Groups{versions: map[schema.GroupVersion]*versionRoutes{}}
+	all := &Groups{
+		versions: map[schema.GroupVersion]*versionRoutes{}, groups: sets.New[string](),
+		unknown: dispatcher{newContainer(config.Serializer)},
+	}
 	for _, group := range groups {
+		all.groups.Insert(group.Name)
 		for _, gv := range group.Versions {
 			routes := newVersionRoutes(apiGroupVersion(s, config, table, converter, group, gv))
 			if err := routes.registerKinds(); err != nil {
@@ -56,7 +64,7 @@ func Install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Conf
 		}
 		if group.Name != "" {
 			// This web service only describes the path /apis/GROUP in OpenAPI. The type List of package
-			// groupdiscovery serves the path, because custom resources and other servers can add versions to the group.
+			// groupdiscovery serves the path, because definitions and other servers can add versions to the group.
 			all.services = append(all.services, discovery.NewAPIGroupHandler(config.Serializer, groupdiscovery.Group(group.Versions)).WebService())
 		}
 	}

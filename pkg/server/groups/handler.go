@@ -30,30 +30,32 @@ func (g Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	handler.ServeHTTP(w, req)
 }
 
-// handler returns the handler of /api, or of a path that begins with a group version. For any other path it returns nil.
+// handler returns the handler of /api, or of a path below a group: a version, or a version that the group doesn't have.
+// For any other path it returns nil.
 func (i *Groups) handler(path string) http.Handler {
 	if strings.TrimSuffix(path, "/") == genericapiserver.DefaultLegacyAPIPrefix {
 		return i.legacy
 	}
-	if v, ok := i.versions[groupVersionOf(path)]; ok {
+	gv, ok := groupVersionOf(path)
+	if !ok || !i.groups.Has(gv.Group) {
+		return nil
+	}
+	if v, ok := i.versions[gv]; ok {
 		return v
 	}
-	return nil
+	return i.unknown
 }
 
 // groupVersionOf returns the group version that a path begins with: /api/VERSION or /apis/GROUP/VERSION.
-func groupVersionOf(path string) schema.GroupVersion {
+func groupVersionOf(path string) (gv schema.GroupVersion, ok bool) {
 	if rest, ok := strings.CutPrefix(path, genericapiserver.DefaultLegacyAPIPrefix+"/"); ok {
-		version, _, _ := strings.Cut(rest, "/")
-		return schema.GroupVersion{Version: version}
+		gv.Version, _, _ = strings.Cut(rest, "/")
+		return gv, true
 	}
 	rest, ok := strings.CutPrefix(path, genericapiserver.APIGroupPrefix+"/")
-	if !ok {
-		return schema.GroupVersion{}
-	}
-	group, rest, _ := strings.Cut(rest, "/")
-	version, _, _ := strings.Cut(rest, "/")
-	return schema.GroupVersion{Group: group, Version: version}
+	gv.Group, rest, _ = strings.Cut(rest, "/")
+	gv.Version, _, _ = strings.Cut(rest, "/")
+	return gv, ok && gv.Group != "" && rest != ""
 }
 
 // ListedPaths implements routes.ListedPathProvider.

@@ -6,12 +6,9 @@ import (
 	"k8s.io/kube-openapi/pkg/common"
 )
 
-// notFoundMux answers "not found" if a handler below a prefix writes no response. For a version without a document, the
-// OpenAPI v3 handler of kube-openapi writes nothing, which would be status 200 without content.
-type notFoundMux struct {
-	common.PathHandlerByGroupVersion
-	notFound http.Handler
-}
+// notFoundMux answers with status 404 and no content if a handler below a prefix writes no response. For a version without
+// a document, the OpenAPI v3 handler of kube-openapi writes nothing, which would be status 200.
+type notFoundMux struct{ common.PathHandlerByGroupVersion }
 
 // HandlePrefix implements common.PathHandlerByGroupVersion.
 func (m notFoundMux) HandlePrefix(prefix string, handler http.Handler) {
@@ -19,7 +16,7 @@ func (m notFoundMux) HandlePrefix(prefix string, handler http.Handler) {
 		tracked := &trackedAnswer{ResponseWriter: w}
 		handler.ServeHTTP(tracked, req)
 		if !tracked.begun {
-			m.notFound.ServeHTTP(w, req)
+			w.WriteHeader(http.StatusNotFound)
 		}
 	}))
 }

@@ -2,7 +2,6 @@ package openapi
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/emicklei/go-restful/v3"
@@ -23,8 +22,8 @@ import (
 // Serve serves /openapi/v2 and /openapi/v3 on a mux. Each document is built when a client first requests it. The v2
 // document includes the custom resources of crds, and the documents of other servers that the function others returns.
 // The v3 documents don't include the custom resources: Follow adds them to the service that Serve returns.
-func Serve(mux common.PathHandlerByGroupVersion, notFound http.Handler, crds crdlisters.CustomResourceDefinitionLister, others func() []cached.Result[*spec.Swagger], all ...Part) (*handler3.OpenAPIService, error) {
-	mux = notFoundMux{mux, notFound}
+func Serve(mux common.PathHandlerByGroupVersion, crds crdlisters.CustomResourceDefinitionLister, others func() []cached.Result[*spec.Swagger], all ...Part) (*handler3.OpenAPIService, error) {
+	mux = notFoundMux{mux}
 	static := cached.Once(cached.Func(func() (*spec.Swagger, string, error) {
 		swagger, err := describeV2(all)
 		return swagger, "static", err

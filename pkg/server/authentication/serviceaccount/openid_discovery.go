@@ -90,50 +90,33 @@ func NewDiscovery(issuer, jwksURI, externalAddress string, keys KeySet) (*Discov
 	return discovery, nil
 }
 
-// Configuration serves [ConfigurationPath].
-func (d *Discovery) Configuration() http.Handler {
-	return document(configurationType, d.configuration)
-}
-
-// WebServices returns go-restful services that serve the two documents. From their routes, the server builds its
-// OpenAPI documents. The descriptions are kube-apiserver's.
+// WebServices returns go-restful services that serve the two documents, at [ConfigurationPath] and [JWKSPath]. From their
+// routes, the server also builds its OpenAPI documents. The descriptions are kube-apiserver's.
 func (d *Discovery) WebServices() []*restful.WebService {
 	var services []*restful.WebService
 	for _, served := range []struct {
 		path, mediaType, description, operation string
-		document                                http.Handler
+		document                                []byte
 	}{
 		{
 			ConfigurationPath, configurationType, "get service account issuer OpenID configuration, also known as the 'OIDC discovery doc'",
-			"getServiceAccountIssuerOpenIDConfiguration", d.Configuration(),
+			"getServiceAccountIssuerOpenIDConfiguration", d.configuration,
 		},
 		{
 			JWKSPath, jwksType, "get service account issuer OpenID JSON Web Key Set (contains public token verification keys)",
-			"getServiceAccountIssuerOpenIDKeyset", d.JWKS(),
+			"getServiceAccountIssuerOpenIDKeyset", d.keys,
 		},
 	} {
 		service := new(restful.WebService).Path(served.path).Produces(served.mediaType)
 		services = append(services, service.Route(service.GET("").
-			To(func(req *restful.Request, resp *restful.Response) { served.document.ServeHTTP(resp, req.Request) }).
+			To(func(_ *restful.Request, resp *restful.Response) {
+				resp.Header().Set("Content-Type", served.mediaType)
+				resp.Header().Set("Cache-Control", "public, max-age=3600")
+				_, _ = resp.Write(served.document) // an error means that the client is gone
+			}).
 			Doc(served.description).Operation(served.operation).Returns(http.StatusOK, "OK", "")))
 	}
 	return services
-}
-
-// JWKS serves [JWKSPath].
-func (d *Discovery) JWKS() http.Handler { return document(jwksType, d.keys) }
-
-func document(contentType string, body []byte) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			w.Header().Set("Allow", "GET, HEAD")
-			http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
-			return
-		}
-		w.Header().Set("Content-Type", contentType)
-		w.Header().Set("Cache-Control", "public, max-age=3600")
-		_, _ = w.Write(body) // an error means that the client is gone
-	})
 }
 
 func (k PublicKey) jsonWebKey() jsonWebKey {

@@ -3,12 +3,14 @@ package serviceaccount
 import (
 	"encoding/base64"
 	"encoding/json"
+	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/emicklei/go-restful/v3"
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/go-cmp/cmp"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -362,16 +364,28 @@ func TestDiscovery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recorded := httptest.NewRecorder()
-	discovery.Configuration().ServeHTTP(recorded, httptest.NewRequest("GET", ConfigurationPath, nil))
+	container := restful.NewContainer()
+	for _, service := range discovery.WebServices() {
+		container.Add(service)
+	}
+	get := func(path, accept string) *httptest.ResponseRecorder {
+		req := httptest.NewRequestWithContext(t.Context(), "GET", path, nil)
+		req.Header.Set("Accept", accept)
+		recorded := httptest.NewRecorder()
+		container.Dispatch(recorded, req)
+		return recorded
+	}
+	recorded := get(ConfigurationPath, "application/json")
 	want := `{"issuer":"https://issuer.example","jwks_uri":"https://192.0.2.1:6443/openid/v1/jwks","response_types_supported":["id_token"],` +
 		`"subject_types_supported":["public"],"id_token_signing_alg_values_supported":["ES256"]}`
 	if diff := cmp.Diff(want, recorded.Body.String()); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
 	}
 
-	recorded = httptest.NewRecorder()
-	discovery.JWKS().ServeHTTP(recorded, httptest.NewRequest("GET", JWKSPath, nil))
+	if got := get(JWKSPath, "application/json").Code; got != http.StatusNotAcceptable {
+		t.Errorf("keys are sent as application/json, with status %d", got)
+	}
+	recorded = get(JWKSPath, "*/*")
 	if got := recorded.Header().Get("Content-Type"); got != "application/jwk-set+json" {
 		t.Errorf("keys are sent as %q", got)
 	}
