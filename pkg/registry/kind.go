@@ -44,6 +44,9 @@ type Version struct {
 	AddToScheme func(*runtime.Scheme) error
 	// OnDemand is true for a version that is served only if --runtime-config enables it.
 	OnDemand bool
+	// Priority orders the versions of the group: the version with the highest priority comes first. The default is 15
+	// for the preferred version, and 9 for the others.
+	Priority int32
 }
 
 // Kind is a row of the server's table of kinds. It describes a kind completely.

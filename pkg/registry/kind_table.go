@@ -107,12 +107,25 @@ const (
 	CustomVersionPriority = 100
 )
 
-// Priority returns the priority of the group with the name. It returns 0 if the table doesn't have the group.
-func (t *Table) Priority(group string) int32 {
-	if g := t.group(group); g != nil {
-		return g.Priority
+// Priority returns the priorities of a group and of its version (see Group.Priority and Version.Priority). It returns 0
+// if the table doesn't have them.
+func (t *Table) Priority(gv schema.GroupVersion) (group, version int32) {
+	g := t.group(gv.Group)
+	if g == nil {
+		return 0, 0
 	}
-	return 0
+	for i, v := range g.Versions {
+		switch {
+		case v.Name != gv.Version:
+			continue
+		case v.Priority == 0 && i == 0:
+			return g.Priority, 15
+		case v.Priority == 0:
+			return g.Priority, 9
+		}
+		return g.Priority, v.Priority
+	}
+	return g.Priority, 0
 }
 
 // StoragePrefixes returns the path of each resource in etcd, below the prefix of all objects.

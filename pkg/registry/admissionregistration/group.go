@@ -16,7 +16,7 @@ var Group = registry.Group{
 	Name: "admissionregistration.k8s.io",
 	Versions: []registry.Version{
 		{Name: "v1", AddToScheme: admissionregistrationv1.AddToScheme},
-		{Name: "v1beta1", AddToScheme: admissionregistrationv1beta1.AddToScheme, OnDemand: true},
+		{Name: "v1beta1", AddToScheme: admissionregistrationv1beta1.AddToScheme, OnDemand: true, Priority: 12},
 		{Name: "v1alpha1", AddToScheme: admissionregistrationv1alpha1.AddToScheme, OnDemand: true},
 	},
 	Priority: 16700,

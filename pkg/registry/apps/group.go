@@ -17,7 +17,7 @@ var Group = registry.Group{
 	Versions: []registry.Version{
 		{Name: "v1", AddToScheme: appsv1.AddToScheme},
 		{Name: "v1beta2", AddToScheme: appsv1beta2.AddToScheme, OnDemand: true},
-		{Name: "v1beta1", AddToScheme: appsv1beta1.AddToScheme, OnDemand: true},
+		{Name: "v1beta1", AddToScheme: appsv1beta1.AddToScheme, OnDemand: true, Priority: 1},
 	},
 	Types:       []runtime.Object{&autoscalingv1.Scale{}},
 	Priority:    17800,

@@ -16,7 +16,7 @@ var Group = registry.Group{
 	Versions: []registry.Version{
 		{Name: "v1", AddToScheme: authenticationv1.AddToScheme},
 		{Name: "v1beta1", AddToScheme: authenticationv1beta1.AddToScheme, OnDemand: true},
-		{Name: "v1alpha1", AddToScheme: authenticationv1alpha1.AddToScheme, OnDemand: true},
+		{Name: "v1alpha1", AddToScheme: authenticationv1alpha1.AddToScheme, OnDemand: true, Priority: 1},
 	},
 	Priority: 17700,
 	Kinds: []registry.Kind{

@@ -16,8 +16,8 @@ import (
 var Group = registry.Group{
 	Name: "autoscaling",
 	Versions: []registry.Version{
-		{Name: "v2", AddToScheme: autoscalingv2.AddToScheme},
-		{Name: "v1", AddToScheme: autoscalingv1.AddToScheme},
+		{Name: "v2", AddToScheme: autoscalingv2.AddToScheme, Priority: 30},
+		{Name: "v1", AddToScheme: autoscalingv1.AddToScheme, Priority: 15},
 	},
 	Types:       []runtime.Object{&autoscalingv1.Scale{}},
 	Priority:    17500,

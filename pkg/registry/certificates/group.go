@@ -17,7 +17,7 @@ var Group = registry.Group{
 	Versions: []registry.Version{
 		{Name: "v1", AddToScheme: certificatesv1.AddToScheme},
 		{Name: "v1beta1", AddToScheme: certificatesv1beta1.AddToScheme, OnDemand: true},
-		{Name: "v1alpha1", AddToScheme: certificatesv1alpha1.AddToScheme, OnDemand: true},
+		{Name: "v1alpha1", AddToScheme: certificatesv1alpha1.AddToScheme, OnDemand: true, Priority: 1},
 	},
 	Priority: 17300,
 	Kinds: []registry.Kind{

@@ -14,8 +14,8 @@ var Group = registry.Group{
 	Name: "coordination.k8s.io",
 	Versions: []registry.Version{
 		{Name: "v1", AddToScheme: coordinationv1.AddToScheme},
-		{Name: "v1beta1", AddToScheme: coordinationv1beta1.AddToScheme, OnDemand: true},
-		{Name: "v1alpha2", AddToScheme: coordinationv1alpha2.AddToScheme, OnDemand: true},
+		{Name: "v1beta1", AddToScheme: coordinationv1beta1.AddToScheme, OnDemand: true, Priority: 13},
+		{Name: "v1alpha2", AddToScheme: coordinationv1alpha2.AddToScheme, OnDemand: true, Priority: 12},
 	},
 	Priority: 16500,
 	Kinds: []registry.Kind{

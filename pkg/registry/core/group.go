@@ -12,7 +12,7 @@ import (
 // Group is the core group, whose name is "". It is served below /api.
 var Group = registry.Group{
 	Versions: []registry.Version{
-		{Name: "v1", AddToScheme: corev1.AddToScheme},
+		{Name: "v1", AddToScheme: corev1.AddToScheme, Priority: 1},
 	},
 	Priority: 18000,
 	Kinds: []registry.Kind{

@@ -13,7 +13,7 @@ var Group = registry.Group{
 	Name: "discovery.k8s.io",
 	Versions: []registry.Version{
 		{Name: "v1", AddToScheme: discoveryv1.AddToScheme},
-		{Name: "v1beta1", AddToScheme: discoveryv1beta1.AddToScheme, OnDemand: true},
+		{Name: "v1beta1", AddToScheme: discoveryv1beta1.AddToScheme, OnDemand: true, Priority: 12},
 	},
 	Priority:    16200,
 	Conversions: conversions(),

@@ -16,7 +16,7 @@ var Group = registry.Group{
 	Name: "events.k8s.io",
 	Versions: []registry.Version{
 		{Name: "v1", AddToScheme: eventsv1.AddToScheme},
-		{Name: "v1beta1", AddToScheme: eventsv1beta1.AddToScheme, OnDemand: true},
+		{Name: "v1beta1", AddToScheme: eventsv1beta1.AddToScheme, OnDemand: true, Priority: 5},
 	},
 	Priority:    17750,
 	Conversions: conversions(),

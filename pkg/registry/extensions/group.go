@@ -16,7 +16,7 @@ import (
 var Group = registry.Group{
 	Name: "extensions",
 	Versions: []registry.Version{
-		{Name: "v1beta1", AddToScheme: extensionsv1beta1.AddToScheme, OnDemand: true},
+		{Name: "v1beta1", AddToScheme: extensionsv1beta1.AddToScheme, OnDemand: true, Priority: 1},
 	},
 	Types:    []runtime.Object{&autoscalingv1.Scale{}},
 	Priority: 17150,

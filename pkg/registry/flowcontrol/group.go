@@ -15,10 +15,10 @@ import (
 var Group = registry.Group{
 	Name: "flowcontrol.apiserver.k8s.io",
 	Versions: []registry.Version{
-		{Name: "v1", AddToScheme: flowcontrolv1.AddToScheme},
-		{Name: "v1beta3", AddToScheme: flowcontrolv1beta3.AddToScheme, OnDemand: true},
-		{Name: "v1beta2", AddToScheme: flowcontrolv1beta2.AddToScheme, OnDemand: true},
-		{Name: "v1beta1", AddToScheme: flowcontrolv1beta1.AddToScheme, OnDemand: true},
+		{Name: "v1", AddToScheme: flowcontrolv1.AddToScheme, Priority: 21},
+		{Name: "v1beta3", AddToScheme: flowcontrolv1beta3.AddToScheme, OnDemand: true, Priority: 18},
+		{Name: "v1beta2", AddToScheme: flowcontrolv1beta2.AddToScheme, OnDemand: true, Priority: 15},
+		{Name: "v1beta1", AddToScheme: flowcontrolv1beta1.AddToScheme, OnDemand: true, Priority: 12},
 	},
 	Priority:    16100,
 	Conversions: conversions(),

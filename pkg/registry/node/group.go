@@ -15,7 +15,7 @@ var Group = registry.Group{
 	Versions: []registry.Version{
 		{Name: "v1", AddToScheme: nodev1.AddToScheme},
 		{Name: "v1beta1", AddToScheme: nodev1beta1.AddToScheme, OnDemand: true},
-		{Name: "v1alpha1", AddToScheme: nodev1alpha1.AddToScheme, OnDemand: true},
+		{Name: "v1alpha1", AddToScheme: nodev1alpha1.AddToScheme, OnDemand: true, Priority: 1},
 	},
 	Priority:    16300,
 	Conversions: conversions(),

@@ -14,7 +14,7 @@ var Group = registry.Group{
 	Name: "rbac.authorization.k8s.io",
 	Versions: []registry.Version{
 		{Name: "v1", AddToScheme: rbacv1.AddToScheme},
-		{Name: "v1beta1", AddToScheme: rbacv1beta1.AddToScheme, OnDemand: true},
+		{Name: "v1beta1", AddToScheme: rbacv1beta1.AddToScheme, OnDemand: true, Priority: 12},
 		{Name: "v1alpha1", AddToScheme: rbacv1alpha1.AddToScheme, OnDemand: true},
 	},
 	Priority:    17000,

@@ -15,12 +15,12 @@ import (
 var Group = registry.Group{
 	Name: "resource.k8s.io",
 	Versions: []registry.Version{
-		{Name: "v1", AddToScheme: resourcev1.AddToScheme},
-		{Name: "v1beta2", AddToScheme: resourcev1beta2.AddToScheme, OnDemand: true},
+		{Name: "v1", AddToScheme: resourcev1.AddToScheme, Priority: 21},
+		{Name: "v1beta2", AddToScheme: resourcev1beta2.AddToScheme, OnDemand: true, Priority: 15},
 		{Name: "v1beta1", AddToScheme: resourcev1beta1.AddToScheme, OnDemand: true},
-		{Name: "v1alpha3", AddToScheme: resourcev1alpha3.AddToScheme, OnDemand: true},
+		{Name: "v1alpha3", AddToScheme: resourcev1alpha3.AddToScheme, OnDemand: true, Priority: 1},
 	},
-	Priority:    15900,
+	Priority:    16200,
 	Conversions: conversions(),
 	Kinds: []registry.Kind{
 		deviceClassKind,
