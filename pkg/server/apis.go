@@ -280,6 +280,7 @@ func dependencies(c *Config) (registry.Dependencies, error) {
 			},
 			authentication.Tokens{Authenticator: c.generic.Authentication.Authenticator, Audiences: c.generic.Authentication.APIAudiences},
 			authorization.Rules{RuleResolver: c.generic.RuleResolver},
+			core.EtcdProbes(c.etcd.Probes()),
 			core.EventTTL(o.EventTTL),
 			core.NamespaceController(o.Controllers.Has("namespace-controller")),
 			core.ServiceAccountTokens{Issuer: c.security.authentication.Tokens, Audiences: c.generic.Authentication.APIAudiences},

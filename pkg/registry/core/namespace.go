@@ -124,6 +124,7 @@ type namespaceVerbs interface {
 	rest.ShortNamesProvider
 	rest.SingularNameProvider
 	rest.ResetFieldsStrategy
+	rest.StorageVersionProvider
 	rest.StorageWithReadiness
 	NamespaceScoped() bool
 }

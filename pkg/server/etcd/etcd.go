@@ -25,6 +25,7 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
+	storagefactory "k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/klog/v2"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
@@ -58,6 +59,8 @@ type Etcd struct {
 	// presence is a key in the external etcd by which servers count one another. It is nil with an embedded etcd, before
 	// ApplyTo, and if the key could not be written.
 	presence *external.Presence
+	// clusters are the external etcds: of --etcd-servers, and of --etcd-servers-overrides.
+	clusters []storagebackend.Config
 }
 
 // IsEmbedded tells whether the options name no etcd servers, so that an etcd runs in the process.
@@ -132,6 +135,26 @@ func (e *Etcd) Stored(getter generic.RESTOptionsGetter) generic.RESTOptionsGette
 	return e.member.RESTOptionsGetter(getter)
 }
 
+// Probes returns functions that return an error if an etcd doesn't answer, one for each etcd that stores objects. There
+// are none before ApplyTo.
+func (e *Etcd) Probes() []func(context.Context) error {
+	if e.member != nil {
+		return []func(context.Context) error{e.member.Healthy}
+	}
+	var probes []func(context.Context) error
+	for _, cluster := range e.clusters {
+		probes = append(probes, func(ctx context.Context) error {
+			prober, err := storagefactory.CreateProber(cluster)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = prober.Close() }()
+			return prober.Probe(ctx)
+		})
+	}
+	return probes
+}
+
 // Root returns the prefix of all keys, without the slash at its end.
 func (e *Etcd) Root() string {
 	return strings.TrimSuffix(path.Join("/", e.Options.StorageConfig.Prefix), "/")
@@ -169,6 +192,7 @@ func (e *Etcd) applyExternal(config *genericapiserver.Config, factory serverstor
 	if err := e.applyOptions(config, factory); err != nil {
 		return err
 	}
+	e.clusters = factory.Configs()
 	e.announce()
 	return nil
 }

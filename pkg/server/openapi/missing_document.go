@@ -8,7 +8,9 @@ import (
 
 // notFoundMux answers with status 404 and no content if a handler below a prefix writes no response. For a version without
 // a document, the OpenAPI v3 handler of kube-openapi writes nothing, which would be status 200.
-type notFoundMux struct{ common.PathHandlerByGroupVersion }
+type notFoundMux struct {
+	common.PathHandlerByGroupVersion
+}
 
 // HandlePrefix implements common.PathHandlerByGroupVersion.
 func (m notFoundMux) HandlePrefix(prefix string, handler http.Handler) {
