@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
@@ -111,14 +113,58 @@ func (a *Admission) Timeline(object string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	text, err := a.timeline(parsed.parameters(a.get(tracePath)), "wide")
+	if err != nil {
+		return "", fmt.Errorf("reading the timeline of %q: %w", object, err)
+	}
+	return text, nil
+}
+
+// timeline returns the timelines of the requests that the parameters of a request select. The output is "text", or "wide"
+// for all admission plugins.
+func (a *Admission) timeline(request *rest.Request, output string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), traceTimeout)
 	defer cancel()
-	result := parsed.parameters(a.get(tracePath)).Param("output", "wide").Do(ctx)
-	if err := result.Error(); err != nil {
-		return "", fmt.Errorf("reading the timeline of %q: %w", object, err)
+	result := request.Param("output", output).Do(ctx)
+	if err := result.Error(); err != nil { // Error has the server's message, and the error of Raw lacks the message
+		return "", err
 	}
 	text, err := result.Raw()
 	return string(text), err
+}
+
+// reportFailed reports the timeline of the last recorded request that failed, and of later requests for the same object.
+// It reports nothing if no such request is recorded, or if the server has stopped.
+func (a *Admission) reportFailed(report func(format string, args ...any)) {
+	all, err := a.requests(tracedObject{})
+	if err != nil {
+		return
+	}
+	var failed *trace.Request
+	for _, request := range all {
+		if request.Error != nil {
+			failed = request
+		}
+	}
+	if failed == nil {
+		return
+	}
+	object := tracedObject{schema.GroupResource{Group: failed.Group, Resource: failed.Resource.Resource}.String(), failed.Namespace, failed.Name}
+	same, err := a.requests(object)
+	if err != nil {
+		return
+	}
+	since := 0
+	for _, request := range same {
+		if request.ID >= failed.ID {
+			since++
+		}
+	}
+	timeline, err := a.timeline(object.parameters(a.get(tracePath)).Param("limit", strconv.Itoa(since)), "text")
+	if err != nil {
+		return
+	}
+	report("miniapitest: the last request that failed:\n%s", timeline)
 }
 
 // Called fails the test unless the webhook was called for the last request for the object. If webhook names a

@@ -4,18 +4,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 )
 
-// logLines is the number of lines that are kept of the end of a server's log. Errors are usually at the end.
+// logLines is the number of lines that are kept of the end of a server's log.
 const logLines = 100
 
-// serverLog keeps the end of one server's log. The log includes the fixture's own entries about the server.
+// routine matches the entries of klog that don't help to find the cause of a failure: information, and a warning that
+// k8s.io/apiserver logs at every start, about a version of CustomResourceDefinitions that isn't served any more.
+var routine = regexp.MustCompile(`^I\d{4} |^W\d{4} .*\] Skipping API apiextensions\.k8s\.io/v1beta1 `)
+
+// serverLog keeps the last warnings and errors of one server's log. The log includes the fixture's own entries about the
+// server.
 type serverLog struct {
 	mu    sync.Mutex
 	lines []string
+	// routine is true while the lines of a routine entry come.
+	routine bool
 	// before is the number of lines that came before the kept lines and were dropped.
 	before int
 	// warnings are the warnings about options that don't have the expected effect.
@@ -34,6 +42,12 @@ func (l *serverLog) add(line string) {
 	defer l.mu.Unlock()
 	if l.to != nil {
 		_, _ = io.WriteString(l.to, line+"\n") // if the log can't be written, there is no place to report it
+	}
+	if !strings.HasPrefix(line, "\t") && !strings.HasPrefix(line, " ") { // the other lines continue an entry
+		l.routine = routine.MatchString(line)
+	}
+	if l.routine {
+		return
 	}
 	if len(l.lines) == logLines {
 		l.lines = slices.Delete(l.lines, 0, 1)
@@ -57,7 +71,7 @@ func (l *serverLog) warned() []string {
 	return slices.Clone(l.warnings)
 }
 
-// explain adds the end of the log to the error of a failed start.
+// explain adds the kept lines to the error of a failed start.
 func (l *serverLog) explain(err error) error {
 	if text := l.String(); text != "" {
 		return errors.Join(err, fmt.Errorf("the server's log:\n%s", text))
@@ -65,7 +79,7 @@ func (l *serverLog) explain(err error) error {
 	return err
 }
 
-// String returns the end of the log, or "" if it is empty.
+// String returns the kept lines, or "" if there are none.
 func (l *serverLog) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,7 +90,7 @@ func (l *serverLog) String() string {
 	return text
 }
 
-// unread returns the end of the log, or "" if WithLog has already shown the log.
+// unread returns the kept lines, or "" if WithLog has already shown the log.
 func (l *serverLog) unread() string {
 	if l.to != nil {
 		return ""
@@ -85,8 +99,8 @@ func (l *serverLog) unread() string {
 }
 
 // WithLog writes the server's log to a writer, line by line: for example to t.Output(), which "go test -v" shows, to
-// GinkgoWriter, or to os.Stderr. Without the option, a failed test shows the end of the log. The server may write lines
-// until it has stopped. The log includes entries of other servers that log by klog at the same time.
+// GinkgoWriter, or to os.Stderr. Without the option, a failed test shows the last warnings and errors. The server may write
+// lines until it has stopped. The log includes entries of other servers that log by klog at the same time.
 func WithLog(to io.Writer) Option {
 	return func(o *options) error {
 		if isNil(to) {

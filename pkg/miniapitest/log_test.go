@@ -7,6 +7,24 @@ import (
 	"testing"
 )
 
+// A failed test shows warnings, errors and the fixture's own lines, and no line of an entry that is information.
+func TestServerLogWithoutInformation(t *testing.T) {
+	t.Parallel()
+	const header = "1129 05:35:32.998732    6900 plugins.go:157] "
+	log := serverLog{}
+	for _, line := range []string{
+		"I" + header + "Loaded", "\tmore", " >", "W" + header + "Skipping API apiextensions.k8s.io/v1beta1 because it has no resources.",
+		"W" + header + "unusual", "E" + header + `"failed" err=<`, "\treason", " >", "I" + header + "Stopped",
+	} {
+		log.add(line)
+	}
+	log.note("a note")
+	want := "W" + header + "unusual\nE" + header + "\"failed\" err=<\n\treason\n >\nminiapitest: a note"
+	if got := log.unread(); got != want {
+		t.Errorf("want\n%s\ngot\n%s", want, got)
+	}
+}
+
 // The error of a failed start has the last log lines of that server, and no lines of other servers.
 func TestServerLog(t *testing.T) {
 	t.Parallel()

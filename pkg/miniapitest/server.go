@@ -34,8 +34,8 @@ type Server struct {
 
 // Start starts a server for a test. The server stops when the test and its subtests have ended. If the server can't
 // start, the test fails at once with the reason. The test's log has the warnings that "miniapi serve" would print.
-// Without WithLog, the output of a failed test has the end of the server's log. Without a test, as in TestMain, call
-// Main, or New and Stop.
+// The output of a failed test has the timeline of the last request that failed, with WithTrace, and the warnings and
+// errors of the server's log, without WithLog. Without a test, as in TestMain, call Main, or New and Stop.
 func Start(t testing.TB, opts ...Option) *Server {
 	t.Helper()
 	s, err := start(context.Background(), nil, opts)
@@ -46,6 +46,9 @@ func Start(t testing.TB, opts ...Option) *Server {
 		t.Logf("miniapitest: warning: %s", warning)
 	}
 	t.Cleanup(func() {
+		if t.Failed() {
+			s.Admission().reportFailed(t.Logf)
+		}
 		if err := s.Stop(); err != nil {
 			t.Errorf("miniapitest: stopping: %v", err)
 		}

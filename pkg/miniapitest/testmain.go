@@ -14,8 +14,8 @@ import (
 //		os.Exit(miniapitest.Main(m, &srv, miniapitest.WithCRDs("config/crd")))
 //	}
 //
-// The warnings that "miniapi serve" would print go to standard error. Without WithLog, the end of the server's log also
-// goes to standard error if a test fails.
+// The warnings that "miniapi serve" would print go to standard error. If a test fails, standard error also gets what Start
+// adds to the output of a failed test.
 //
 // Use Main if the tests of the package can share the server's objects. Otherwise let each test call Start, or run the
 // tests one after the other and let each call Reset first.
@@ -30,6 +30,9 @@ func Main(m interface{ Run() int }, srv **Server, opts ...Option) (code int) {
 		return 1
 	}
 	defer func() {
+		if code != 0 {
+			s.Admission().reportFailed(func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) })
+		}
 		if err := s.Stop(); err != nil {
 			fmt.Fprintln(os.Stderr, "miniapitest: stopping:", err)
 			code = max(code, 1)
