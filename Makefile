@@ -69,7 +69,7 @@ benchmarks: ## Run the packages' Go benchmarks (PKG=./pkg/storage)
 ##@ Check
 
 .PHONY: verify
-verify: verify-leftovers verify-format verify-tidy verify-build verify-vet verify-modules lint verify-openapi verify-runtimehooks ## Run all checks except the tests
+verify: verify-leftovers verify-format verify-tidy verify-build verify-vet verify-modules lint verify-openapi verify-validations verify-runtimehooks ## Run all checks except the tests
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run golangci-lint, which also checks the import rules
@@ -104,6 +104,10 @@ verify-modules: ## Check that each module builds with the versions in its own go
 verify-openapi: ## Check that the OpenAPI definitions are current
 	hack/verify-openapi.sh
 
+.PHONY: verify-validations
+verify-validations: ## Check that the declarative validation is current
+	hack/verify-validations.sh
+
 .PHONY: verify-runtimehooks
 verify-runtimehooks: ## Check that the generated code of pkg/runtimehooks is current
 	hack/verify-runtimehooks.sh
@@ -111,7 +115,7 @@ verify-runtimehooks: ## Check that the generated code of pkg/runtimehooks is cur
 ##@ Change
 
 .PHONY: update
-update: update-format update-tidy update-openapi update-runtimehooks ## Format, tidy, and generate all generated code
+update: update-format update-tidy update-openapi update-validations update-runtimehooks ## Format, tidy, and generate all generated code
 
 .PHONY: update-format
 update-format: ## Format the Go code
@@ -124,6 +128,10 @@ update-tidy: ## Tidy go.mod and go.sum
 .PHONY: update-openapi
 update-openapi: ## Regenerate the OpenAPI definitions
 	hack/update-openapi.sh
+
+.PHONY: update-validations
+update-validations: ## Regenerate the declarative validation
+	hack/update-validations.sh
 
 .PHONY: update-runtimehooks
 update-runtimehooks: ## Regenerate the code for the types of pkg/runtimehooks

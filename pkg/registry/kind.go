@@ -42,6 +42,9 @@ type Version struct {
 	Name string
 	// AddToScheme registers the Go types of the version in a scheme.
 	AddToScheme func(*runtime.Scheme) error
+	// AddValidations registers the generated validation of the version's Go types in a scheme. It is in a package below
+	// declarative. If it is nil, requests through the version have the generated validation of the hub.
+	AddValidations func(*runtime.Scheme) error
 	// OnDemand is true for a version that is served only if --runtime-config enables it.
 	OnDemand bool
 	// Priority orders the versions of the group: the version with the highest priority comes first. The default is 15

@@ -225,7 +225,7 @@ func (t *Table) Strategy(k *Kind, deps Dependencies) Strategy {
 		}
 	})
 	return Strategy{
-		ObjectTyper: t.scheme, NameGenerator: names.SimpleNameGenerator, Kind: k, Versions: versions, deps: deps,
+		ObjectTyper: t.scheme, NameGenerator: names.SimpleNameGenerator, Kind: k, Versions: versions, scheme: t.scheme, deps: deps,
 		gates: gatesOff(k.Gated, deps.Kubernetes), shapeGates: gatesOff(k.shapeGates(), deps.Kubernetes),
 	}
 }

@@ -80,6 +80,11 @@ func (t *Table) addVersions(g *Group) error {
 		if err := v.AddToScheme(t.scheme); err != nil {
 			return err
 		}
+		if v.AddValidations != nil {
+			if err := v.AddValidations(t.scheme); err != nil {
+				return err
+			}
+		}
 		gv := schema.GroupVersion{Group: g.Name, Version: v.Name}
 		if !t.scheme.Recognizes(gv.WithKind(watchEvent)) {
 			metav1.AddToGroupVersion(t.scheme, gv) // an AddToScheme that isn't from k8s.io/api may leave this out

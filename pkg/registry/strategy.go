@@ -8,7 +8,6 @@ import (
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/operation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,6 +25,7 @@ type Strategy struct {
 	names.NameGenerator
 	Kind     *Kind
 	Versions []schema.GroupVersion
+	scheme   *runtime.Scheme
 	// deps are passed to the Hooks.
 	deps Dependencies
 	// gates are those feature gates of the kind's fields that are off. shapeGates are those feature gates of its Shape
@@ -115,18 +115,6 @@ func (s Strategy) judge(validate, authorize func() field.ErrorList) field.ErrorL
 		return errs
 	}
 	return authorize()
-}
-
-// ValidateDeclaratively implements rest.DeclarativeValidationStrategy. It returns each error of validation once: on
-// update, the errors in metadata come both from k8s.io/apiserver and from the kind. The declarative rules themselves are
-// in the kind's Hooks, which call validation.Declared.
-func (Strategy) ValidateDeclaratively(_ context.Context, _, _ runtime.Object, errs field.ErrorList, _ operation.Type, _ rest.DeclarativeValidationConfig) field.ErrorList {
-	return errs.Filter()
-}
-
-// DeclarativeValidationConfig implements rest.DeclarativeValidationStrategy.
-func (Strategy) DeclarativeValidationConfig(context.Context, runtime.Object, runtime.Object) rest.DeclarativeValidationConfig {
-	return rest.DeclarativeValidationConfig{}
 }
 
 // WarningsOnCreate implements rest.RESTCreateStrategy.

@@ -19,6 +19,7 @@ type Hooks interface {
 	validate(ctx context.Context, obj runtime.Object) field.ErrorList
 	validateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList
 	validateStatusUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList
+	declarativeOptions(obj, old runtime.Object) map[string]bool
 	authorize(ctx context.Context, deps Dependencies, obj, old runtime.Object) field.ErrorList
 	authorizeStatus(ctx context.Context, deps Dependencies, obj, old runtime.Object) field.ErrorList
 	authorizesFirst() bool
@@ -54,6 +55,10 @@ type HooksOf[T runtime.Object] struct {
 	// Through replaces Validate and ValidateUpdate for requests through certain group versions. If the Update of an entry
 	// is nil, ValidateUpdate still checks updates through the group version.
 	Through map[schema.GroupVersion]Validation[T]
+
+	// DeclarativeOptions returns the states of the options, mostly feature gates, that the markers in the Go types of the
+	// kind name. The argument "old" is nil on create.
+	DeclarativeOptions func(obj, old T) map[string]bool
 
 	// Authorize checks a valid object against other objects, or against the permissions of the request's user. The
 	// argument "old" is nil on create.
@@ -146,6 +151,14 @@ func (h HooksOf[T]) validateStatusUpdate(_ context.Context, obj, old runtime.Obj
 		return nil
 	}
 	return h.ValidateStatusUpdate(obj.(T), old.(T))
+}
+
+func (h HooksOf[T]) declarativeOptions(obj, old runtime.Object) map[string]bool {
+	if h.DeclarativeOptions == nil {
+		return nil
+	}
+	o, _ := old.(T)
+	return h.DeclarativeOptions(obj.(T), o)
 }
 
 func (h HooksOf[T]) authorize(ctx context.Context, deps Dependencies, obj, old runtime.Object) field.ErrorList {

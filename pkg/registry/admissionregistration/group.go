@@ -8,6 +8,7 @@ import (
 	admissionregistrationv1beta1 "k8s.io/api/admissionregistration/v1beta1"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
+	declarativev1 "github.com/miniapi-dev/miniapi/pkg/registry/declarative/admissionregistration/v1"
 )
 
 // Group is the API group admissionregistration.k8s.io. It has webhook configurations and policies, which configure
@@ -15,7 +16,7 @@ import (
 var Group = registry.Group{
 	Name: "admissionregistration.k8s.io",
 	Versions: []registry.Version{
-		{Name: "v1", AddToScheme: admissionregistrationv1.AddToScheme},
+		{Name: "v1", AddToScheme: admissionregistrationv1.AddToScheme, AddValidations: declarativev1.RegisterValidations},
 		{Name: "v1beta1", AddToScheme: admissionregistrationv1beta1.AddToScheme, OnDemand: true, Priority: 12},
 		{Name: "v1alpha1", AddToScheme: admissionregistrationv1alpha1.AddToScheme, OnDemand: true},
 	},

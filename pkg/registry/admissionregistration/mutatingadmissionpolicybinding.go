@@ -8,6 +8,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // mutatingAdmissionPolicyBindingKind is the row of mutatingadmissionpolicybindings in the server's table of kinds.
@@ -43,7 +44,8 @@ func defaultMutatingAdmissionPolicyBindingV1alpha1(b *admissionregistrationv1.Mu
 
 // ValidateMutatingAdmissionPolicyBinding checks a new binding of a MutatingAdmissionPolicy.
 func ValidateMutatingAdmissionPolicyBinding(o *admissionregistrationv1.MutatingAdmissionPolicyBinding) field.ErrorList {
-	f := policyBinding(&o.ObjectMeta, o.Spec.PolicyName, o.Spec.ParamRef, o.Spec.MatchResources)
+	name := validation.Required(validation.ObjectName, field.NewPath("spec", "policyName"), o.Spec.PolicyName)
+	f := policyBinding(&o.ObjectMeta, name, o.Spec.ParamRef, o.Spec.MatchResources)
 	f.Merge(mutatedOperations(o.Spec.MatchResources, field.NewPath("spec", "matchResources")))
 	return f.Errs
 }

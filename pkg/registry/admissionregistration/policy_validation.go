@@ -177,11 +177,11 @@ func policyVariables(compiler plugincel.Compiler, variables []admissionregistrat
 	return f.Errs
 }
 
-func policyBinding(meta *metav1.ObjectMeta, policy string, params *admissionregistrationv1.ParamRef,
+func policyBinding(meta *metav1.ObjectMeta, policyName field.ErrorList, params *admissionregistrationv1.ParamRef,
 	match *admissionregistrationv1.MatchResources) validation.Findings {
 	f := validation.Findings{Errs: apivalidation.ValidateObjectMeta(meta, false, apivalidation.NameIsDNSSubdomain, validation.MetadataPath)}
 	spec := field.NewPath("spec")
-	f.Merge(validation.Required(validation.ObjectName, spec.Child("policyName"), policy))
+	f.Merge(policyName)
 	if params != nil {
 		f.Merge(paramRef(params, spec.Child("paramRef")))
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
+	declarativev1 "github.com/miniapi-dev/miniapi/pkg/registry/declarative/admissionregistration/v1"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
@@ -28,7 +29,7 @@ var validatingAdmissionPolicyBindingKind = registry.Kind{
 	ConditionalUpdate: true,
 	Printer:           &validatingAdmissionPolicyBindingColumns,
 	Hooks: withoutStaticNames(registry.HooksOf[*admissionregistrationv1.ValidatingAdmissionPolicyBinding]{
-		Validate:       ValidateValidatingAdmissionPolicyBinding,
+		Validate:       validateValidatingAdmissionPolicyBinding,
 		ValidateUpdate: validateValidatingAdmissionPolicyBindingUpdate,
 		Authorize: readsParam("validatingadmissionpolicies", func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) (string, *admissionregistrationv1.ParamRef) {
 			return b.Spec.PolicyName, b.Spec.ParamRef
@@ -45,15 +46,21 @@ func defaultValidatingAdmissionPolicyBindingV1alpha1(b *admissionregistrationv1.
 	denyWithoutParameters(b.Spec.ParamRef)
 }
 
-// ValidateValidatingAdmissionPolicyBinding checks a new binding of a ValidatingAdmissionPolicy.
+// ValidateValidatingAdmissionPolicyBinding checks a binding of a ValidatingAdmissionPolicy that no request creates.
 func ValidateValidatingAdmissionPolicyBinding(o *admissionregistrationv1.ValidatingAdmissionPolicyBinding) field.ErrorList {
-	f := policyBinding(&o.ObjectMeta, o.Spec.PolicyName, o.Spec.ParamRef, o.Spec.MatchResources)
+	return append(validateValidatingAdmissionPolicyBinding(o),
+		validation.Declared(declarativev1.Validate_ValidatingAdmissionPolicyBindingSpec, validation.SpecPath, &o.Spec, nil, nil)...)
+}
+
+func validateValidatingAdmissionPolicyBinding(o *admissionregistrationv1.ValidatingAdmissionPolicyBinding) field.ErrorList {
+	name := validation.Optional(validation.ObjectName, field.NewPath("spec", "policyName"), o.Spec.PolicyName)
+	f := policyBinding(&o.ObjectMeta, name, o.Spec.ParamRef, o.Spec.MatchResources)
 	f.Merge(validationActions(o.Spec.ValidationActions, field.NewPath("spec", "validationActions")))
 	return f.Errs
 }
 
 func validateValidatingAdmissionPolicyBindingUpdate(o, _ *admissionregistrationv1.ValidatingAdmissionPolicyBinding) field.ErrorList {
-	return ValidateValidatingAdmissionPolicyBinding(o)
+	return validateValidatingAdmissionPolicyBinding(o)
 }
 
 func validationActions(actions []admissionregistrationv1.ValidationAction, path *field.Path) field.ErrorList {
@@ -65,7 +72,6 @@ func validationActions(actions []admissionregistrationv1.ValidationAction, path 
 	f.AddIf(slices.Contains(actions, admissionregistrationv1.Deny) && slices.Contains(actions, admissionregistrationv1.Warn),
 		field.Invalid(path, actions, "must not contain both Deny and Warn (repeating the same validation failure "+
 			"information in the API response and headers serves no purpose)"))
-	f.AddIf(len(actions) == 0, field.Required(path, "at least one validation action is required"))
 	return f.Errs
 }
 

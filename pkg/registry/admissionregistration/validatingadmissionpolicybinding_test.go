@@ -22,13 +22,13 @@ func TestValidatingAdmissionPolicyBinding(t *testing.T) {
 	}
 	registrytest.WantErrors(t, "a binding names a policy, one way to find parameters, and actions that make sense together",
 		ValidateValidatingAdmissionPolicyBinding(o),
-		"spec.policyName: Required value",
 		"spec.paramRef.name: Forbidden: name and selector are mutually exclusive",
 		"spec.paramRef.selector: Forbidden: name and selector are mutually exclusive",
 		"spec.paramRef.parameterNotFoundAction: Required value",
 		"spec.matchResources.objectSelector: Required value",
 		`spec.validationActions[2]: Duplicate value: "Deny"`,
 		`spec.validationActions: Invalid value: ["Deny","Warn","Deny"]: must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)`,
+		"spec.policyName: Required value",
 	)
 }
 

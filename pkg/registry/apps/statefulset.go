@@ -8,7 +8,6 @@ import (
 	appsv1beta1 "k8s.io/api/apps/v1beta1"
 	appsv1beta2 "k8s.io/api/apps/v1beta2"
 	corev1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -117,17 +116,11 @@ func validateStatefulSetUpdate(o, old *appsv1.StatefulSet) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	// A pod template that was stored invalid, by an older server, may stay so.
 	rules := statefulSetRules{pod: len(statefulSetSpec(validation.SpecPath, &old.Spec, statefulSetRules{pod: true})) == 0}
-	f.Merge(statefulSetSpec(validation.SpecPath, &o.Spec, rules))
-	spec := o.Spec
-	spec.Replicas = old.Spec.Replicas
-	spec.Template = old.Spec.Template
-	spec.UpdateStrategy = old.Spec.UpdateStrategy
-	spec.MinReadySeconds = old.Spec.MinReadySeconds
-	spec.Ordinals = old.Spec.Ordinals
-	spec.RevisionHistoryLimit = old.Spec.RevisionHistoryLimit
-	spec.PersistentVolumeClaimRetentionPolicy = old.Spec.PersistentVolumeClaimRetentionPolicy
-	f.AddIf(!apiequality.Semantic.DeepEqual(spec, old.Spec), field.Forbidden(validation.SpecPath,
-		"updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"))
+	f.Merge(statefulSetSpec(validation.SpecPath, &o.Spec, rules),
+		validation.Unchanged(validation.SpecPath.Child("selector"), o.Spec.Selector, old.Spec.Selector),
+		validation.Unchanged(validation.SpecPath.Child("volumeClaimTemplates"), o.Spec.VolumeClaimTemplates, old.Spec.VolumeClaimTemplates),
+		validation.Unchanged(validation.SpecPath.Child("serviceName"), o.Spec.ServiceName, old.Spec.ServiceName),
+		validation.Unchanged(validation.SpecPath.Child("podManagementPolicy"), o.Spec.PodManagementPolicy, old.Spec.PodManagementPolicy))
 	return f.Errs
 }
 

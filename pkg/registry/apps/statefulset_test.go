@@ -84,8 +84,7 @@ func TestStatefulSetUpdate(t *testing.T) {
 
 	renamed := statefulSetWith(func(s *appsv1.StatefulSet) { s.Spec.ServiceName = "other" })
 	registrytest.WantErrors(t, "the name of the service is part of the pods' names and can't change", validateStatefulSetUpdate(renamed, statefulSetWith(func(*appsv1.StatefulSet) {})),
-		"spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "+
-			"'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden")
+		`spec.serviceName: Invalid value: "other": field is immutable`)
 }
 
 func TestStatefulSetWarnings(t *testing.T) {

@@ -33,10 +33,7 @@ func accessReviewSpec(spec *authorizationv1.SubjectAccessReviewSpec) field.Error
 // accessAttributes checks that a review is about either a resource or a URL path.
 func accessAttributes(r *authorizationv1.ResourceAttributes, n *authorizationv1.NonResourceAttributes) field.ErrorList {
 	var f validation.Findings
-	spec := field.NewPath("spec")
-	f.AddIf(r != nil && n != nil, field.Invalid(spec.Child("nonResourceAttributes"), validation.Unversioned(n),
-		"cannot be specified in combination with resourceAttributes"))
-	f.AddIf(r == nil && n == nil, field.Invalid(spec.Child("resourceAttributes"), validation.Unversioned(n),
+	f.AddIf((r == nil) == (n == nil), field.Invalid(validation.SpecPath, validation.Unversioned(n),
 		"exactly one of nonResourceAttributes or resourceAttributes must be specified"))
 	return f.Errs
 }

@@ -86,7 +86,7 @@ func TestInvalidReview(t *testing.T) {
 	refused := func() error { return errors.New("refused by a webhook") }
 	_, err := reviewAccess(registry.Dependencies{})(t.Context(), &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: "jane"}}, refused)
-	const want = `.authorization.k8s.io "" is invalid: spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified`
+	const want = `.authorization.k8s.io "" is invalid: spec: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified`
 	if !apierrors.IsInvalid(err) || err.Error() != want {
 		t.Errorf("the error is %v, want %s: webhooks get no invalid review", err, want)
 	}

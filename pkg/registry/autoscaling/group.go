@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
+	declarativev2 "github.com/miniapi-dev/miniapi/pkg/registry/declarative/autoscaling/v2"
 )
 
 // Group is the API group autoscaling. Its objects are stored as v2. In v1, annotations hold the fields that only v2
@@ -16,7 +17,7 @@ import (
 var Group = registry.Group{
 	Name: "autoscaling",
 	Versions: []registry.Version{
-		{Name: "v2", AddToScheme: autoscalingv2.AddToScheme, Priority: 30},
+		{Name: "v2", AddToScheme: autoscalingv2.AddToScheme, AddValidations: declarativev2.RegisterValidations, Priority: 30},
 		{Name: "v1", AddToScheme: autoscalingv1.AddToScheme, Priority: 15},
 	},
 	Types:       []runtime.Object{&autoscalingv1.Scale{}},

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
@@ -36,6 +37,9 @@ var horizontalPodAutoscalerKind = registry.Kind{
 		Validate:             validateHorizontalPodAutoscaler,
 		ValidateUpdate:       validateHorizontalPodAutoscalerUpdate,
 		ValidateStatusUpdate: validateHorizontalPodAutoscalerStatusUpdate,
+		DeclarativeOptions: func(_, _ *autoscalingv2.HorizontalPodAutoscaler) map[string]bool {
+			return map[string]bool{"HPAScaleToZero": true}
+		},
 	},
 	Gated: []registry.Gate{registry.GateOf[autoscalingv2.HorizontalPodAutoscaler]("1.35", "HPAConfigurableTolerance",
 		"Spec.Behavior.ScaleUp.Tolerance", "Spec.Behavior.ScaleDown.Tolerance")},
@@ -99,6 +103,9 @@ func validateHorizontalPodAutoscalerUpdate(o, old *autoscalingv2.HorizontalPodAu
 // validateHorizontalPodAutoscalerStatusUpdate checks the status that a controller writes.
 func validateHorizontalPodAutoscalerStatusUpdate(o, old *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	for i, c := range o.Status.Conditions {
+		f.Merge(validation.Nonnegative(field.NewPath("status", "conditions").Index(i).Child("observedGeneration"), ptr.Deref(c.ObservedGeneration, 0)))
+	}
 	f.Merge(validation.Nonnegative(field.NewPath("status", "currentReplicas"), o.Status.CurrentReplicas),
 		validation.Nonnegative(field.NewPath("status", "desiredReplicas"), o.Status.DesiredReplicas))
 	return f.Errs
@@ -108,10 +115,6 @@ func validateHorizontalPodAutoscalerStatusUpdate(o, old *autoscalingv2.Horizonta
 func autoscalerSpec(spec, old *autoscalingv2.HorizontalPodAutoscalerSpec) field.ErrorList {
 	var f validation.Findings
 	path := field.NewPath("spec")
-	f.AddIf(spec.MinReplicas != nil && *spec.MinReplicas < 0,
-		field.Invalid(path.Child("minReplicas"), spec.MinReplicas, "must be greater than or equal to 0"))
-	f.AddIf(spec.MaxReplicas == 0, field.Required(path.Child("maxReplicas"), "must be set and greater than 0"))
-	f.AddIf(spec.MaxReplicas < 0, field.Invalid(path.Child("maxReplicas"), spec.MaxReplicas, "must be greater than or equal to 1"))
 	f.AddIf(spec.MinReplicas != nil && spec.MaxReplicas < *spec.MinReplicas,
 		field.Invalid(path.Child("maxReplicas"), spec.MaxReplicas, "must be greater than or equal to `minReplicas`"))
 	f.Merge(reference(path.Child("scaleTargetRef"), &spec.ScaleTargetRef, scaleTargetVersion(spec, old)))

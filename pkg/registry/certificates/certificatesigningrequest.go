@@ -234,17 +234,11 @@ func requestConditionList(conditions []certificatesv1.CertificateSigningRequestC
 		path := list.Index(i)
 		f.AddIf(c.Type == "", field.Required(path.Child("type"), ""))
 		allowed := []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionTrue, corev1.ConditionUnknown}
-		decision := c.Type == certificatesv1.CertificateApproved || c.Type == certificatesv1.CertificateDenied
-		if decision || c.Type == certificatesv1.CertificateFailed {
+		switch c.Type {
+		case certificatesv1.CertificateApproved, certificatesv1.CertificateDenied, certificatesv1.CertificateFailed:
 			allowed = []corev1.ConditionStatus{corev1.ConditionTrue}
 		}
 		f.Merge(validation.RequiredOneOf(path.Child("status"), c.Status, allowed...))
-		other := certificatesv1.CertificateDenied
-		if c.Type == other {
-			other = certificatesv1.CertificateApproved
-		}
-		f.AddIf(decision && slices.Contains(types, other),
-			field.Invalid(list, c.Type, "Approved and Denied conditions are mutually exclusive"))
 		f.AddIf(slices.Contains(types, c.Type), field.Duplicate(path.Child("type"), c.Type))
 		types = append(types, c.Type)
 	}

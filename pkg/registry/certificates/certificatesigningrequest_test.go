@@ -155,10 +155,6 @@ func TestCertificateSigningRequestErrors(t *testing.T) {
 		name: "reworded approval", reason: "an approver may change the reason and the message",
 		errs: validateCertificateSigningRequestApprovalUpdate(request("", reworded), request("", approved)),
 	}, {
-		name: "both decisions", reason: "a request is approved or denied",
-		errs: validateCertificateSigningRequestApprovalUpdate(request("", approved, denied), request("", approved)),
-		want: []string{`status.conditions: Invalid value: "Denied": Approved and Denied conditions are mutually exclusive`},
-	}, {
 		name: "signer's changes", reason: "a signer neither decides nor forgets, and issues once",
 		errs: validateCertificateSigningRequestUpdate(request(string(pem.EncodeToMemory(&pem.Block{Type: "KEY"})), approved), request("c", denied, failed)),
 		want: []string{

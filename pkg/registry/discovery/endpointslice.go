@@ -60,7 +60,6 @@ func defaultEndpointSliceV1beta1(s *discoveryv1beta1.EndpointSlice) {
 // The limits of an EndpointSlice (KEP-752).
 const (
 	maxSliceEndpoints = 1000
-	maxSliceAddresses = 100
 	maxSlicePorts     = 20000
 	maxSliceTopology  = 16
 	maxSliceHints     = 8
@@ -68,24 +67,16 @@ const (
 
 // validateEndpointSlice checks a new slice.
 func validateEndpointSlice(o *discoveryv1.EndpointSlice) field.ErrorList {
-	return endpointSlice(o, &discoveryv1.EndpointSlice{})
+	return validateEndpointSliceUpdate(o, &discoveryv1.EndpointSlice{})
 }
 
-func endpointSlice(o, old *discoveryv1.EndpointSlice) field.ErrorList {
+func validateEndpointSliceUpdate(o, old *discoveryv1.EndpointSlice) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
-	f.Merge(validation.RequiredOneOf(field.NewPath("addressType"), o.AddressType,
-		discoveryv1.AddressTypeFQDN, discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6))
 	f.Merge(slicePorts(field.NewPath("ports"), o.Ports))
 	// Endpoints that older versions of Kubernetes have stored stay valid. The comparison is last, because it is slow.
 	if errs := sliceEndpoints(field.NewPath("endpoints"), o); len(errs) > 0 && !apiequality.Semantic.DeepEqual(o.Endpoints, old.Endpoints) {
 		f.Merge(errs)
 	}
-	return f.Errs
-}
-
-func validateEndpointSliceUpdate(o, old *discoveryv1.EndpointSlice) field.ErrorList {
-	f := validation.Findings{Errs: endpointSlice(o, old)}
-	f.Merge(validation.Unchanged(field.NewPath("addressType"), o.AddressType, old.AddressType))
 	return f.Errs
 }
 
@@ -102,11 +93,8 @@ func sliceEndpoints(path *field.Path, o *discoveryv1.EndpointSlice) field.ErrorL
 
 func sliceEndpoint(path *field.Path, e *discoveryv1.Endpoint, family discoveryv1.AddressType) field.ErrorList {
 	var f validation.Findings
-	addresses := path.Child("addresses")
-	f.AddIf(len(e.Addresses) == 0, field.Required(addresses, "must contain at least 1 address"))
-	f.Merge(validation.Few(addresses, len(e.Addresses), maxSliceAddresses))
 	for i, a := range e.Addresses {
-		f.Merge(sliceAddress(addresses, i, a, family))
+		f.Merge(sliceAddress(path.Child("addresses"), i, a, family))
 	}
 	if e.NodeName != nil {
 		f.Merge(validation.Follows(validation.ObjectName, path.Child("nodeName"), *e.NodeName))

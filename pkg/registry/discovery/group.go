@@ -6,13 +6,14 @@ import (
 	discoveryv1beta1 "k8s.io/api/discovery/v1beta1"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
+	declarativev1 "github.com/miniapi-dev/miniapi/pkg/registry/declarative/discovery/v1"
 )
 
 // Group is the API group discovery.k8s.io. It has the endpoints of services.
 var Group = registry.Group{
 	Name: "discovery.k8s.io",
 	Versions: []registry.Version{
-		{Name: "v1", AddToScheme: discoveryv1.AddToScheme},
+		{Name: "v1", AddToScheme: discoveryv1.AddToScheme, AddValidations: declarativev1.RegisterValidations},
 		{Name: "v1beta1", AddToScheme: discoveryv1beta1.AddToScheme, OnDemand: true, Priority: 12},
 	},
 	Priority:    16200,

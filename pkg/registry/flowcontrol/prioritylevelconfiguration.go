@@ -128,24 +128,24 @@ func priorityLevelSpec(o *flowcontrolv1.PriorityLevelConfiguration) field.ErrorL
 	isExempt := o.Spec.Type == flowcontrolv1.PriorityLevelEnablementExempt
 	f.AddIf((o.Name == flowcontrolv1.PriorityLevelConfigurationNameExempt) != isExempt,
 		field.Invalid(path.Child("type"), o.Spec.Type, "must be 'Exempt' if and only if `name` is 'exempt'"))
-	f.Merge(validation.OneOf(path.Child("type"), o.Spec.Type, flowcontrolv1.PriorityLevelEnablementExempt, flowcontrolv1.PriorityLevelEnablementLimited))
-	switch limited := path.Child("limited"); {
-	case isExempt:
-		f.AddIf(o.Spec.Limited != nil, field.Forbidden(limited, "must be nil if the type is not Limited"))
+	switch o.Spec.Type {
+	case flowcontrolv1.PriorityLevelEnablementExempt:
 		if e := o.Spec.Exempt; e != nil {
 			f.Merge(levelShares(path.Child("exempt"), e.NominalConcurrencyShares, e.LendablePercent))
 		}
-	case o.Spec.Type == flowcontrolv1.PriorityLevelEnablementLimited:
-		f.AddIf(o.Spec.Exempt != nil, field.Forbidden(path.Child("exempt"), "must be nil if the type is Limited"))
-		if l := o.Spec.Limited; l == nil {
-			f.Add(field.Required(limited, "must not be empty when type is Limited"))
-		} else {
+	case flowcontrolv1.PriorityLevelEnablementLimited:
+		if l := o.Spec.Limited; l != nil {
+			limited := path.Child("limited")
 			f.Merge(levelShares(limited, l.NominalConcurrencyShares, nil), limitResponse(limited.Child("limitResponse"), &l.LimitResponse),
 				levelShares(limited, nil, l.LendablePercent))
 			if p := l.BorrowingLimitPercent; p != nil {
 				f.AddIf(*p < 0, field.Invalid(limited.Child("borrowingLimitPercent"), *p, "if specified, must be a non-negative integer"))
 			}
 		}
+	case "":
+	default:
+		f.Add(field.NotSupported(path.Child("type"), o.Spec.Type, []flowcontrolv1.PriorityLevelEnablement{
+			flowcontrolv1.PriorityLevelEnablementExempt, flowcontrolv1.PriorityLevelEnablementLimited}))
 	}
 	return f.Errs
 }
@@ -164,29 +164,33 @@ func levelShares(path *field.Path, shares, lendable *int32) field.ErrorList {
 const maxFlowQueues = 10_000_000
 
 func limitResponse(path *field.Path, r *flowcontrolv1.LimitResponse) field.ErrorList {
-	f := validation.Findings{Errs: validation.OneOf(path.Child("type"), r.Type, flowcontrolv1.LimitResponseTypeQueue, flowcontrolv1.LimitResponseTypeReject)}
-	path = path.Child("queuing")
-	q := r.Queuing
+	switch r.Type {
+	case "", flowcontrolv1.LimitResponseTypeReject:
+		return nil
+	case flowcontrolv1.LimitResponseTypeQueue:
+		return queuing(path.Child("queuing"), r.Queuing)
+	}
+	return field.ErrorList{field.NotSupported(path.Child("type"), r.Type,
+		[]flowcontrolv1.LimitResponseType{flowcontrolv1.LimitResponseTypeQueue, flowcontrolv1.LimitResponseTypeReject})}
+}
+
+func queuing(path *field.Path, q *flowcontrolv1.QueuingConfiguration) field.ErrorList {
+	if q == nil {
+		return nil
+	}
+	var f validation.Findings
+	f.AddIf(q.QueueLengthLimit <= 0, field.Invalid(path.Child("queueLengthLimit"), q.QueueLengthLimit, "must be positive"))
+	f.AddIf(q.Queues <= 0, field.Invalid(path.Child("queues"), q.Queues, "must be positive"))
+	f.AddIf(q.Queues > maxFlowQueues, field.Invalid(path.Child("queues"), q.Queues, fmt.Sprintf("must not be greater than %d", maxFlowQueues)))
+	hand := path.Child("handSize")
 	switch {
-	case r.Type == flowcontrolv1.LimitResponseTypeReject:
-		f.AddIf(q != nil, field.Forbidden(path, "must be nil if limited.limitResponse.type is not Limited"))
-	case r.Type != flowcontrolv1.LimitResponseTypeQueue:
-	case q == nil:
-		f.Add(field.Required(path, "must not be empty if limited.limitResponse.type is Limited"))
-	default:
-		f.AddIf(q.QueueLengthLimit <= 0, field.Invalid(path.Child("queueLengthLimit"), q.QueueLengthLimit, "must be positive"))
-		f.AddIf(q.Queues <= 0, field.Invalid(path.Child("queues"), q.Queues, "must be positive"))
-		f.AddIf(q.Queues > maxFlowQueues, field.Invalid(path.Child("queues"), q.Queues, fmt.Sprintf("must not be greater than %d", maxFlowQueues)))
-		hand := path.Child("handSize")
-		switch {
-		case q.HandSize <= 0:
-			f.Add(field.Invalid(hand, q.HandSize, "must be positive"))
-		case q.HandSize > q.Queues:
-			f.Add(field.Invalid(hand, q.HandSize, fmt.Sprintf("should not be greater than queues (%d)", q.Queues)))
-		case shufflesharding.RequiredEntropyBits(int(q.Queues), int(q.HandSize)) > shufflesharding.MaxHashBits:
-			f.Add(field.Invalid(hand, q.HandSize, fmt.Sprintf("required entropy bits of deckSize %d and handSize %d should not be greater than %d",
-				q.Queues, q.HandSize, shufflesharding.MaxHashBits)))
-		}
+	case q.HandSize <= 0:
+		f.Add(field.Invalid(hand, q.HandSize, "must be positive"))
+	case q.HandSize > q.Queues:
+		f.Add(field.Invalid(hand, q.HandSize, fmt.Sprintf("should not be greater than queues (%d)", q.Queues)))
+	case shufflesharding.RequiredEntropyBits(int(q.Queues), int(q.HandSize)) > shufflesharding.MaxHashBits:
+		f.Add(field.Invalid(hand, q.HandSize, fmt.Sprintf("required entropy bits of deckSize %d and handSize %d should not be greater than %d",
+			q.Queues, q.HandSize, shufflesharding.MaxHashBits)))
 	}
 	return f.Errs
 }

@@ -7,13 +7,14 @@ import (
 	networkingv1beta1 "k8s.io/api/networking/v1beta1"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
+	declarativev1 "github.com/miniapi-dev/miniapi/pkg/registry/declarative/networking/v1"
 )
 
 // Group is the API group networking.k8s.io.
 var Group = registry.Group{
 	Name: "networking.k8s.io",
 	Versions: []registry.Version{
-		{Name: "v1", AddToScheme: networkingv1.AddToScheme},
+		{Name: "v1", AddToScheme: networkingv1.AddToScheme, AddValidations: declarativev1.RegisterValidations},
 		{Name: "v1beta1", AddToScheme: networkingv1beta1.AddToScheme, OnDemand: true},
 	},
 	Priority:    17200,

@@ -3,6 +3,7 @@ package networking
 import (
 	networkingv1 "k8s.io/api/networking/v1"
 	networkingv1beta1 "k8s.io/api/networking/v1beta1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -58,7 +59,12 @@ func validateIngressClassUpdate(o, old *networkingv1.IngressClass) field.ErrorLi
 }
 
 func ingressParameters(path *field.Path, p *networkingv1.IngressClassParametersReference) field.ErrorList {
-	f := validation.Findings{Errs: localReference(path, p.APIGroup, p.Kind, p.Name)}
+	var f validation.Findings
+	if p.APIGroup != nil {
+		f.Merge(validation.Follows(utilvalidation.IsDNS1123Subdomain, path.Child("apiGroup"), *p.APIGroup))
+	}
+	f.Merge(validation.Follows(content.IsPathSegmentName, path.Child("kind"), p.Kind),
+		validation.Follows(content.IsPathSegmentName, path.Child("name"), p.Name))
 	namespace := path.Child("namespace")
 	scope := ptr.Deref(p.Scope, "")
 	f.AddIf(p.Scope == nil, field.Required(path.Child("scope"), ""))

@@ -40,24 +40,17 @@ func validateIPAddress(o *networkingv1.IPAddress) field.ErrorList {
 	path := field.NewPath("spec", "parentRef")
 	ref := o.Spec.ParentRef
 	if ref == nil {
-		f.Add(field.Required(path, ""))
 		return f.Errs
 	}
-	if ref.Group != "" {
-		f.Merge(validation.Follows(utilvalidation.IsDNS1123Subdomain, path.Child("group"), ref.Group))
-	}
-	f.Merge(validation.Required(content.IsPathSegmentName, path.Child("resource"), ref.Resource),
-		validation.Required(content.IsPathSegmentName, path.Child("name"), ref.Name),
+	f.Merge(validation.Optional(utilvalidation.IsDNS1123Subdomain, path.Child("group"), ref.Group),
+		validation.Follows(content.IsPathSegmentName, path.Child("resource"), ref.Resource),
+		validation.Follows(content.IsPathSegmentName, path.Child("name"), ref.Name),
 		validation.Follows(content.IsPathSegmentName, path.Child("namespace"), ref.Namespace))
 	return f.Errs
 }
 
-// validateIPAddressUpdate checks an update of an IPAddress. The parentRef can't change.
 func validateIPAddressUpdate(o, old *networkingv1.IPAddress) field.ErrorList {
-	f := validation.Findings{Errs: validateIPAddress(o)}
-	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs,
-		validation.Unchanged(field.NewPath("spec", "parentRef"), o.Spec.ParentRef, old.Spec.ParentRef))
-	return f.Errs
+	return validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs
 }
 
 // newIPAddressStorage makes the generateName of an IPAddress its name, because an address with a suffix is no address.

@@ -134,7 +134,7 @@ func networkPolicyPort(path *field.Path, p *networkingv1.NetworkPolicyPort) fiel
 	default:
 		f.Merge(validation.PortNumber(port, p.Port.IntVal))
 		if p.EndPort != nil {
-			f.AddIf(*p.EndPort < p.Port.IntVal, field.Invalid(end, p.Port.IntVal, "must be greater than or equal to `port`"))
+			f.AddIf(*p.EndPort < p.Port.IntVal, field.Invalid(end, *p.EndPort, "must be greater than or equal to `port`"))
 			f.Merge(validation.PortNumber(end, *p.EndPort))
 		}
 	}
@@ -156,7 +156,7 @@ func networkPolicyPeer(path *field.Path, p *networkingv1.NetworkPolicyPeer, stor
 
 func ipBlock(path *field.Path, b *networkingv1.IPBlock, stored []string) field.ErrorList {
 	if b.CIDR == "" {
-		return field.ErrorList{field.Required(path.Child("cidr"), "")}
+		return nil
 	}
 	f := validation.Findings{Errs: validation.LegacyCIDR(path.Child("cidr"), b.CIDR, stored)}
 	_, network, err := utilsnet.ParseCIDRSloppy(b.CIDR)

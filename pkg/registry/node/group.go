@@ -7,13 +7,14 @@ import (
 	nodev1beta1 "k8s.io/api/node/v1beta1"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
+	declarativev1 "github.com/miniapi-dev/miniapi/pkg/registry/declarative/node/v1"
 )
 
 // Group is the API group node.k8s.io. Its kind RuntimeClass selects the runtime of containers on nodes.
 var Group = registry.Group{
 	Name: "node.k8s.io",
 	Versions: []registry.Version{
-		{Name: "v1", AddToScheme: nodev1.AddToScheme},
+		{Name: "v1", AddToScheme: nodev1.AddToScheme, AddValidations: declarativev1.RegisterValidations},
 		{Name: "v1beta1", AddToScheme: nodev1beta1.AddToScheme, OnDemand: true},
 		{Name: "v1alpha1", AddToScheme: nodev1alpha1.AddToScheme, OnDemand: true, Priority: 1},
 	},

@@ -54,7 +54,6 @@ func defaultRuntimeClassV1alpha1(c *nodev1alpha1.RuntimeClass) {
 // domain.
 func validateRuntimeClass(o *nodev1.RuntimeClass) field.ErrorList {
 	f := validation.Findings{Errs: apivalidation.ValidateObjectMeta(&o.ObjectMeta, false, apivalidation.NameIsDNSSubdomain, validation.MetadataPath)}
-	f.Merge(validation.Required(validation.Named(apivalidation.NameIsDNSLabel), field.NewPath("handler"), o.Handler))
 	if o.Overhead != nil {
 		f.Merge(validation.ResourceRequirements(field.NewPath("overhead"), &corev1.ResourceRequirements{Limits: o.Overhead.PodFixed},
 			validation.ContainerResourceName, nil))
@@ -67,11 +66,9 @@ func validateRuntimeClass(o *nodev1.RuntimeClass) field.ErrorList {
 	return f.Errs
 }
 
-// validateRuntimeClassUpdate checks an update of a RuntimeClass. The handler can't change.
 func validateRuntimeClassUpdate(o, old *nodev1.RuntimeClass) field.ErrorList {
 	f := validation.Findings{Errs: validateRuntimeClass(o)}
-	f.Merge(apivalidation.ValidateObjectMetaUpdate(&o.ObjectMeta, &old.ObjectMeta, validation.MetadataPath),
-		validation.Unchanged(field.NewPath("handler"), o.Handler, old.Handler))
+	f.Merge(apivalidation.ValidateObjectMetaUpdate(&o.ObjectMeta, &old.ObjectMeta, validation.MetadataPath))
 	return f.Errs
 }
 

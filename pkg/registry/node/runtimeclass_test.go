@@ -52,7 +52,7 @@ func TestRuntimeClassErrors(t *testing.T) {
 			Object: class("kata", nil, toleration("Never", nil)), Old: class("runc", nil),
 			Want: []string{
 				`scheduling.tolerations[0].effect: Unsupported value: "Never": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"`,
-				`handler: Invalid value: "kata": field is immutable`,
+				`handler: Invalid value: null: field is immutable`,
 			},
 		},
 	})

@@ -15,7 +15,7 @@ func bindingSpec(b *rbacv1.RoleBinding, s validation.Scope, kinds ...string) fie
 	at := field.NewPath("roleRef")
 	f.Merge(validation.OneOf(at.Child("apiGroup"), b.RoleRef.APIGroup, rbacv1.GroupName),
 		validation.OneOf(at.Child("kind"), b.RoleRef.Kind, kinds...),
-		validation.Required(validation.Named(validation.PathSegmentName), at.Child("name"), b.RoleRef.Name),
+		validation.Follows(validation.Named(validation.PathSegmentName), at.Child("name"), b.RoleRef.Name),
 		subjects(b.Subjects, s))
 	return f.Errs
 }
@@ -23,8 +23,7 @@ func bindingSpec(b *rbacv1.RoleBinding, s validation.Scope, kinds ...string) fie
 // bindingChange checks an update of a binding: its metadata, and that its role doesn't change.
 func bindingChange(b, old *rbacv1.RoleBinding) field.ErrorList {
 	f := validation.Updated(&b.ObjectMeta, &old.ObjectMeta)
-	f.AddIf(b.RoleRef != old.RoleRef,
-		field.Invalid(field.NewPath("roleRef"), validation.Unversioned(b.RoleRef), "cannot change roleRef"))
+	f.Merge(validation.Unchanged(field.NewPath("roleRef"), b.RoleRef, old.RoleRef))
 	return f.Errs
 }
 

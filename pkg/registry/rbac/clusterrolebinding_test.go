@@ -19,7 +19,7 @@ func TestClusterRoleBindingErrors(t *testing.T) {
 			Want: []string{
 				`roleRef.kind: Unsupported value: "Role": supported values: "ClusterRole"`,
 				"subjects[0].namespace: Required value",
-				`roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"Role","Name":"r"}: cannot change roleRef`,
+				`roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"Role","Name":"r"}: field is immutable`,
 			},
 		},
 	})

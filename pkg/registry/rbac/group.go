@@ -7,13 +7,14 @@ import (
 	rbacv1beta1 "k8s.io/api/rbac/v1beta1"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
+	declarativev1 "github.com/miniapi-dev/miniapi/pkg/registry/declarative/rbac/v1"
 )
 
 // Group is the API group rbac.authorization.k8s.io. Its kinds grant permissions.
 var Group = registry.Group{
 	Name: "rbac.authorization.k8s.io",
 	Versions: []registry.Version{
-		{Name: "v1", AddToScheme: rbacv1.AddToScheme},
+		{Name: "v1", AddToScheme: rbacv1.AddToScheme, AddValidations: declarativev1.RegisterValidations},
 		{Name: "v1beta1", AddToScheme: rbacv1beta1.AddToScheme, OnDemand: true, Priority: 12},
 		{Name: "v1alpha1", AddToScheme: rbacv1alpha1.AddToScheme, OnDemand: true},
 	},

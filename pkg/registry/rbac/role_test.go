@@ -16,10 +16,10 @@ func TestRoleErrors(t *testing.T) {
 			Object: &rbacv1.Role{ObjectMeta: registrytest.Stored("r"), Rules: []rbacv1.PolicyRule{
 				{NonResourceURLs: []string{"/healthz"}}, {Verbs: []string{"get"}}}},
 			Want: []string{
-				"rules[0].verbs: Required value: verbs must contain at least one value",
 				`rules[0].nonResourceURLs: Invalid value: ["/healthz"]: namespaced rules cannot apply to non-resource URLs`,
 				"rules[1].apiGroups: Required value: resource rules must supply at least one api group",
 				"rules[1].resources: Required value: resource rules must supply at least one resource",
+				"rules[0].verbs: Required value",
 			},
 		},
 	})

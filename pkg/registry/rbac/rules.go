@@ -11,7 +11,6 @@ func policyRules(rules []rbacv1.PolicyRule, s validation.Scope) field.ErrorList 
 	var f validation.Findings
 	for i, r := range rules {
 		path := field.NewPath("rules").Index(i)
-		f.AddIf(len(r.Verbs) == 0, field.Required(path.Child("verbs"), "verbs must contain at least one value"))
 		if len(r.NonResourceURLs) > 0 {
 			urls := path.Child("nonResourceURLs")
 			f.AddIf(s == validation.Namespaced, field.Invalid(urls, r.NonResourceURLs, "namespaced rules cannot apply to non-resource URLs"))

@@ -40,7 +40,6 @@ func subjects(list []rbacv1.Subject, s validation.Scope) field.ErrorList {
 	var f validation.Findings
 	for i, subject := range list {
 		path := field.NewPath("subjects").Index(i)
-		f.AddIf(subject.Name == "", field.Required(path.Child("name"), ""))
 		switch subject.Kind {
 		case rbacv1.ServiceAccountKind:
 			if subject.Name != "" {

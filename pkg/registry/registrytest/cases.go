@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/operation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -106,14 +107,16 @@ func CheckErrors(t *testing.T, table *registry.Table, cases []WriteCase) {
 			t.Parallel()
 			s := Strategy(t, table, tc.Object)
 			var errs field.ErrorList
+			op := operation.Update
 			switch {
 			case tc.Old == nil:
-				errs = s.Validate(ctx, tc.Object)
+				errs, op = s.Validate(ctx, tc.Object), operation.Create
 			case tc.Status:
 				errs = registry.StatusStrategy{Strategy: s}.ValidateUpdate(ctx, tc.Object, tc.Old)
 			default:
 				errs = s.ValidateUpdate(ctx, tc.Object, tc.Old)
 			}
+			errs = s.ValidateDeclaratively(ctx, tc.Object, tc.Old, errs, op, s.DeclarativeValidationConfig(ctx, tc.Object, tc.Old))
 			WantErrors(t, tc.Reason, errs, tc.Want...)
 		})
 	}

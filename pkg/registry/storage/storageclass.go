@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -11,6 +12,7 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -43,7 +45,7 @@ func defaultStorageClass(c *storagev1.StorageClass) {
 
 func validateStorageClass(o *storagev1.StorageClass) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
-	f.Merge(validation.Required(lowerQualified, field.NewPath("provisioner"), o.Provisioner),
+	f.Merge(validation.Optional(utilvalidation.IsQualifiedName, field.NewPath("provisioner"), strings.ToLower(o.Provisioner)),
 		storageParameters(o.Parameters, true))
 	if ptr.Deref(o.ReclaimPolicy, "") != "" {
 		f.Merge(validation.OneOf(field.NewPath("reclaimPolicy"), *o.ReclaimPolicy,
@@ -56,15 +58,9 @@ func validateStorageClass(o *storagev1.StorageClass) field.ErrorList {
 	return f.Errs
 }
 
-// validateStorageClassUpdate checks an update of a StorageClass. The fields provisioner, parameters, reclaimPolicy and
-// volumeBindingMode can't change.
 func validateStorageClassUpdate(o, old *storagev1.StorageClass) field.ErrorList {
 	f := validation.Findings{Errs: validateStorageClass(o)}
 	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs)
-	f.Merge(validation.Unchanged(field.NewPath("parameters"), o.Parameters, old.Parameters),
-		validation.Unchanged(field.NewPath("provisioner"), o.Provisioner, old.Provisioner),
-		validation.Unchanged(field.NewPath("reclaimPolicy"), o.ReclaimPolicy, old.ReclaimPolicy),
-		validation.Unchanged(field.NewPath("volumeBindingMode"), o.VolumeBindingMode, old.VolumeBindingMode))
 	return f.Errs
 }
 

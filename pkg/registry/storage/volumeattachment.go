@@ -51,7 +51,6 @@ func defaultVolumeAttachment(a *storagev1.VolumeAttachment) {
 func validateVolumeAttachment(o *storagev1.VolumeAttachment) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
 	spec := field.NewPath("spec")
-	f.Merge(podvalidation.CSIDriverName(spec.Child("attacher"), o.Spec.Attacher))
 	f.Merge(attachmentSource(&o.Spec.Source, spec.Child("source")))
 	f.Merge(validation.Follows(validation.ObjectName, spec.Child("nodeName"), o.Spec.NodeName))
 	status := field.NewPath("status")
@@ -63,11 +62,8 @@ func validateVolumeAttachment(o *storagev1.VolumeAttachment) field.ErrorList {
 	return f.Errs
 }
 
-// validateVolumeAttachmentUpdate checks an update of a VolumeAttachment. The spec can't change.
-func validateVolumeAttachmentUpdate(o, old *storagev1.VolumeAttachment) field.ErrorList {
-	f := validation.Findings{Errs: validateVolumeAttachment(o)}
-	f.Merge(validation.Unchanged(field.NewPath("spec"), o.Spec, old.Spec))
-	return f.Errs
+func validateVolumeAttachmentUpdate(o, _ *storagev1.VolumeAttachment) field.ErrorList {
+	return validateVolumeAttachment(o)
 }
 
 // attachmentSource checks the source of an attachment, except for the form of persistentVolumeName.

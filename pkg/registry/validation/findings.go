@@ -54,6 +54,14 @@ func Required(r Rule, path *field.Path, value string) field.ErrorList {
 	return Follows(r, path, value)
 }
 
+// Optional checks that a string is empty, or follows a rule.
+func Optional(r Rule, path *field.Path, value string) field.ErrorList {
+	if value == "" {
+		return nil
+	}
+	return Follows(r, path, value)
+}
+
 // Joined returns a rule that joins the messages of another rule into one message. sep separates the joined messages.
 func Joined(r Rule, sep string) Rule {
 	return func(s string) []string {

@@ -1,0 +1,53 @@
+package registry
+
+import (
+	"context"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/operation"
+	"k8s.io/apimachinery/pkg/api/validate"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
+)
+
+// DeclarativeValidationConfig implements rest.DeclarativeValidationStrategy.
+func (s Strategy) DeclarativeValidationConfig(_ context.Context, obj, old runtime.Object) rest.DeclarativeValidationConfig {
+	return rest.DeclarativeValidationConfig{Options: s.Kind.hooks().declarativeOptions(obj, old)}
+}
+
+// ValidateDeclaratively implements rest.DeclarativeValidationStrategy. To the errors of the kind's own validation, it adds
+// those of the validation that is generated from the markers in the Go types (KEP-5073). It returns each of the kind's
+// errors once: on update, the errors in metadata come both from k8s.io/apiserver and from the kind.
+//
+// The kind's own validation leaves out what the markers declare. Therefore, the feature gate DeclarativeValidationBeta has
+// no effect: if it is off, kube-apiserver checks the same rules by other code.
+func (s Strategy) ValidateDeclaratively(ctx context.Context, obj, old runtime.Object, errs field.ErrorList,
+	_ operation.Type, config rest.DeclarativeValidationConfig) field.ErrorList {
+	errs = errs.Filter()
+	if gv := RequestVersion(ctx); s.validatesIn(gv, obj) {
+		var err error
+		if obj, err = s.scheme.ConvertToVersion(obj, gv); err == nil && old != nil {
+			old, err = s.scheme.ConvertToVersion(old, gv)
+		}
+		if err != nil {
+			return append(errs, field.InternalError(nil, err))
+		}
+	}
+	var declared field.ErrorList
+	if old == nil {
+		declared = s.scheme.Validate(ctx, config.Options, obj)
+	} else {
+		declared = s.scheme.ValidateUpdate(ctx, config.Options, obj, old)
+	}
+	const beta = true
+	return append(errs, validate.FilterEnforcedDeclarativeErrors(ctx, declared, beta)...)
+}
+
+// validatesIn reports whether a group version has a Go type of its own for an object, and a generated validation for it.
+// Then errors name the fields of this version.
+func (s Strategy) validatesIn(gv schema.GroupVersion, obj runtime.Object) bool {
+	versioned, err := s.scheme.New(gv.WithKind(s.Kind.KindName()))
+	return err == nil && reflect.TypeOf(versioned) != reflect.TypeOf(obj) && s.scheme.HasValidationFunc(versioned)
+}
