@@ -2,10 +2,12 @@ package integration_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
@@ -94,5 +96,54 @@ func TestOpenAPIDescribesDiscoveredResources(t *testing.T) {
 				t.Errorf("/openapi/v2 has no %s", path)
 			}
 		}
+	}
+}
+
+// The v3 document of a version describes a deletion by the kinds of this version and of the core version alone. The
+// deletion of a namespace is answered with a Status in the documents, though the answer can be the namespace.
+func TestOpenAPIDescribesDeletions(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	read := func(path string, into any) {
+		t.Helper()
+		ok(t, json.Unmarshal(must(srv.Client().Discovery().RESTClient().Get().AbsPath(path).DoRaw(t.Context()))(t), into))
+	}
+	type definition struct {
+		Kinds []metav1.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
+	}
+	const deleteOptions = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
+	var v3 struct {
+		Components struct {
+			Schemas map[string]definition `json:"schemas"`
+		} `json:"components"`
+	}
+	read("/openapi/v3/apis/apps/v1", &v3)
+	want := []metav1.GroupVersionKind{{Version: "v1", Kind: "DeleteOptions"}, {Group: "apps", Version: "v1", Kind: "DeleteOptions"}}
+	if diff := cmp.Diff(want, v3.Components.Schemas[deleteOptions].Kinds); diff != "" {
+		t.Errorf("kinds of DeleteOptions in the v3 document: -want, +got:\n%s", diff)
+	}
+	var v2 struct {
+		Definitions map[string]definition `json:"definitions"`
+		Paths       map[string]struct {
+			Delete struct {
+				Responses map[string]struct {
+					Schema struct {
+						Ref string `json:"$ref"`
+					} `json:"schema"`
+				} `json:"responses"`
+			} `json:"delete"`
+		} `json:"paths"`
+	}
+	read("/openapi/v2", &v2)
+	for _, kind := range []metav1.GroupVersionKind{
+		{Group: "batch", Version: "v1", Kind: "DeleteOptions"}, {Group: "admission.k8s.io", Version: "v1", Kind: "DeleteOptions"},
+	} {
+		if !slices.Contains(v2.Definitions[deleteOptions].Kinds, kind) {
+			t.Errorf("the v2 document has no %v", kind)
+		}
+	}
+	const status = "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.Status"
+	if got := v2.Paths["/api/v1/namespaces/{name}"].Delete.Responses["200"].Schema.Ref; got != status {
+		t.Errorf("the deletion of a namespace is answered with %s, want %s", got, status)
 	}
 }

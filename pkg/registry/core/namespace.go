@@ -129,10 +129,7 @@ type namespaceVerbs interface {
 	NamespaceScoped() bool
 }
 
-var (
-	_ rest.GracefulDeleter            = &namespaceStorage{}
-	_ rest.MayReturnFullObjectDeleter = &namespaceStorage{}
-)
+var _ rest.GracefulDeleter = &namespaceStorage{}
 
 func newNamespaceStorage(main *registry.Storage, deps registry.Dependencies) (rest.Storage, error) {
 	main.ShouldDeleteDuringUpdate = func(_ context.Context, _ string, obj, _ runtime.Object) bool {
@@ -140,9 +137,6 @@ func newNamespaceStorage(main *registry.Storage, deps registry.Dependencies) (re
 	}
 	return &namespaceStorage{main, main.Store, bool(registry.PartOf[NamespaceController](deps))}, nil
 }
-
-// DeleteReturnsDeletedObject makes a successful deletion return the namespace.
-func (r *namespaceStorage) DeleteReturnsDeletedObject() bool { return true }
 
 // Delete gives a namespace the phase Terminating. A namespace that is already Terminating is removed, if it has no
 // spec.finalizers.

@@ -1,13 +1,16 @@
 package openapi
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 
 	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/openapi"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	openapiutil "k8s.io/apiserver/pkg/util/openapi"
@@ -50,8 +53,30 @@ func New(table *registry.Table) *Schemas {
 // TypeConverter returns the type converter of the kinds of the registry.Table.
 func (s *Schemas) TypeConverter() *TypeConverter { return s.converter }
 
+// groupVersionKinds is the extension of a definition that lists the kinds of its type.
+const groupVersionKinds = "x-kubernetes-group-version-kind"
+
+// inEachVersion are the kinds that each version has, and that a definition describes for all versions.
+var inEachVersion = []string{"DeleteOptions", "WatchEvent"}
+
+// unserved are the versions that kube-apiserver has in its scheme, and a registry.Table lacks. In kube-apiserver's
+// documents, they have the kinds that every version has, such as DeleteOptions.
+var unserved = []schema.GroupVersion{
+	{Group: "admission.k8s.io", Version: "v1"},
+	{Group: "admission.k8s.io", Version: "v1beta1"},
+	{Group: "apiregistration.k8s.io", Version: "v1beta1"},
+	{Group: "imagepolicy.k8s.io", Version: "v1alpha1"},
+	{Group: "internal.apiserver.k8s.io", Version: "v1alpha1"},
+	{Group: "lifecycle.k8s.io", Version: "v1alpha1"},
+	{Group: "scheduling.k8s.io", Version: "v1alpha3"},
+}
+
 func (s *Schemas) newDefinitionName() func(string) (string, spec.Extensions) {
-	namer := openapi.NewDefinitionNamer(s.table.Scheme())
+	others := runtime.NewScheme()
+	for _, gv := range unserved {
+		metav1.AddToGroupVersion(others, gv)
+	}
+	namer := openapi.NewDefinitionNamer(s.table.Scheme(), others)
 	return func(name string) (string, spec.Extensions) {
 		name, extensions := namer.GetDefinitionName(name)
 		return name, withoutInternal(extensions)
@@ -61,8 +86,7 @@ func (s *Schemas) newDefinitionName() func(string) (string, spec.Extensions) {
 // withoutInternal removes the kinds of the version "__internal" from the extensions of a definition, because that
 // version exists only in the server.
 func withoutInternal(extensions spec.Extensions) spec.Extensions {
-	const key = "x-kubernetes-group-version-kind"
-	kinds, ok := extensions[key].([]any)
+	kinds, ok := extensions[groupVersionKinds].([]any)
 	if !ok {
 		return extensions
 	}
@@ -72,7 +96,21 @@ func withoutInternal(extensions spec.Extensions) spec.Extensions {
 	if len(kinds) == 0 {
 		return nil
 	}
-	return spec.Extensions{key: kinds}
+	return spec.Extensions{groupVersionKinds: kinds}
+}
+
+// ofVersion returns the extensions of a definition in the v3 document at a path such as "/apis/apps/v1". Of a kind that
+// each version has, such as DeleteOptions, the document lists only the kinds of this version and of the core version.
+func ofVersion(path string, extensions spec.Extensions) spec.Extensions {
+	kinds, ok := extensions[groupVersionKinds].([]any)
+	if !ok || !slices.Contains(inEachVersion, kinds[0].(map[string]any)["kind"].(string)) {
+		return extensions
+	}
+	kinds = slices.DeleteFunc(slices.Clone(kinds), func(kind any) bool {
+		k := kind.(map[string]any)
+		return k["group"] != "" && path != fmt.Sprintf("/apis/%s/%s", k["group"], k["version"])
+	})
+	return spec.Extensions{groupVersionKinds: kinds}
 }
 
 func info() *spec.Info {

@@ -48,7 +48,7 @@ func Serve(mux common.PathHandlerByGroupVersion, crds crdlisters.CustomResourceD
 	for _, part := range all {
 		for root, made := range part.services {
 			v3.UpdateGroupVersionLazy(strings.TrimPrefix(root, "/"), cached.Once(cached.Func(func() (*spec3.OpenAPI, string, error) {
-				document, err := describeV3(made, part.v3())
+				document, err := describeV3(root, made, part.v3())
 				if err != nil { // without a document, the response is "not found"
 					klog.ErrorS(err, "the OpenAPI document of an API can't be made, and isn't served", "path", root)
 				}
@@ -97,10 +97,17 @@ func describeV2(all []Part) (*spec.Swagger, error) {
 	return swagger, nil
 }
 
-func describeV3(made func() (*restful.WebService, error), config *common.OpenAPIV3Config) (*spec3.OpenAPI, error) {
+func describeV3(root string, made func() (*restful.WebService, error), config *common.OpenAPIV3Config) (*spec3.OpenAPI, error) {
 	service, err := made()
 	if err != nil {
 		return nil, err
 	}
-	return builder3.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices([]*restful.WebService{service}), config)
+	document, err := builder3.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices([]*restful.WebService{service}), config)
+	if err != nil || document.Components == nil {
+		return document, err
+	}
+	for _, schema := range document.Components.Schemas {
+		schema.Extensions = ofVersion(root, schema.Extensions)
+	}
+	return document, nil
 }
