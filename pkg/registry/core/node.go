@@ -289,9 +289,18 @@ var nodeColumns = printers.Of(
 			n.Name, nodeStatus(n), cmp.Or(strings.Join(nodeRoles(n), ","), printers.None),
 			printers.Since(n.CreationTimestamp), info.KubeletVersion,
 			nodeAddress(n, corev1.NodeInternalIP), nodeAddress(n, corev1.NodeExternalIP),
-			cmp.Or(info.OSImage, printers.Unknown), cmp.Or(info.KernelVersion, printers.Unknown), cmp.Or(info.ContainerRuntimeVersion, printers.Unknown),
+			cmp.Or(info.OSImage, printers.Unknown), nodeKernel(info), cmp.Or(info.ContainerRuntimeVersion, printers.Unknown),
 		}
 	})
+
+// nodeKernel returns the version of a node's kernel, followed by the node's architecture.
+func nodeKernel(info corev1.NodeSystemInfo) string {
+	version := cmp.Or(info.KernelVersion, printers.Unknown)
+	if info.Architecture == "" {
+		return version
+	}
+	return fmt.Sprintf("%s (%s)", version, info.Architecture)
+}
 
 func nodeStatus(n *corev1.Node) string {
 	status := "Unknown"

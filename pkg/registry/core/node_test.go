@@ -33,6 +33,16 @@ func TestNodeColumns(t *testing.T) {
 				"192.0.2.1", "<none>", "os", "<unknown>", "<unknown>",
 			},
 		},
+		{
+			Name: "kernel", Reason: "the architecture follows the version of the kernel",
+			Object: &corev1.Node{
+				ObjectMeta: metav1.ObjectMeta{Name: "n", CreationTimestamp: registrytest.MonthAgo()},
+				Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{
+					KubeletVersion: "v1", OSImage: "os", KernelVersion: "6.1.0", Architecture: "arm64", ContainerRuntimeVersion: "containerd://2",
+				}},
+			},
+			Want: []any{"n", "Unknown", "<none>", "30d", "v1", "<none>", "<none>", "os", "6.1.0 (arm64)", "containerd://2"},
+		},
 	})
 }
 
