@@ -24,8 +24,6 @@ func NodeRules() []rbacv1.PolicyRule {
 		allow("get", core, "persistentvolumeclaims persistentvolumes"),
 		allow("get", core, "endpoints"),
 		allow("create get list watch", "certificates.k8s.io", "certificatesigningrequests"),
-		allow("create get list watch", "certificates.k8s.io", "podcertificaterequests"),
-		allow(read, "certificates.k8s.io", "clustertrustbundles"),
 		allow("get create update patch delete", "coordination.k8s.io", "leases"),
 		allow("get", "storage.k8s.io", "volumeattachments"),
 		allow("create", core, "serviceaccounts/token"),
@@ -35,7 +33,9 @@ func NodeRules() []rbacv1.PolicyRule {
 		allow(read, "node.k8s.io", "runtimeclasses"),
 		allow("get", "resource.k8s.io", "resourceclaims"),
 		allow("deletecollection", "resource.k8s.io", "resourceslices"),
+		allow(read, "certificates.k8s.io", "clustertrustbundles"),
 		allow("get", core, "serviceaccounts"),
+		allow("create get list watch", "certificates.k8s.io", "podcertificaterequests"),
 	}
 }
 
@@ -141,11 +141,11 @@ func componentRoles() []roleSpec {
 			allow(read, "resource.k8s.io", "deviceclasses"),
 			allow("get list watch patch update", "resource.k8s.io", "resourceclaims"),
 			allow("get list watch patch update", "resource.k8s.io", "resourceclaims/status"),
+			allow("update", core, "pods/finalizers"),
+			allow(read, "resource.k8s.io", "resourceslices"),
 			allow("create delete", "resource.k8s.io", "resourceclaims"),
 			allow(read, "resource.k8s.io", "devicetaintrules"),
 			allow("patch update", "resource.k8s.io", "resourceclaims/binding"),
-			allow("update", core, "pods/finalizers"),
-			allow(read, "resource.k8s.io", "resourceslices"),
 		}},
 	}
 }
