@@ -4,8 +4,9 @@
 SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
 
-# All targets have the same build flags, so that build, test, vet and the linter share packages in the build cache.
-export GOFLAGS := $(strip $(GOFLAGS) -trimpath -buildvcs=false)
+# No flag is part of the keys of the build cache, so that all targets, plain go commands, editors, and the fixture's build
+# of its program share compiled packages.
+export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 
 # RUN is a pattern for the names of tests. PKG are the packages to test or measure; "work" stands for the packages of
 # all modules in go.work. ARGS are the arguments of the program or script that the targets run, bench and test-compat
