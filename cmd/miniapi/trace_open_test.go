@@ -21,7 +21,7 @@ import (
 func openWith(t *testing.T, path, kubeconfig string) (code int, stdout, stderr string) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(programs, "miniapi"), "trace", "--open", "--kubeconfig="+kubeconfig)
-	cmd.Env = append(os.Environ(), asProgram+"=1", "PATH="+path)
+	cmd.Env = append(os.Environ(), asProgram+"=1", "PATH="+path, "XDG_CACHE_HOME="+filepath.Join(path, "cache"))
 	return startCommand(t, cmd).exit(t)
 }
 
@@ -49,8 +49,8 @@ func status(t *testing.T, client *http.Client, url string, cookies ...*http.Cook
 	return response.StatusCode, response.Cookies()
 }
 
-// "miniapi trace --open" starts the program that opens links, with a link as its argument. The link signs a browser in
-// once. A server that records no requests also serves the page behind the link. The logs of the server don't contain
+// "miniapi trace --open" starts the program that opens links, with a file as its argument that only the user can read, and
+// that leads to a link. The link signs a browser in once. A server that records no requests also serves the page behind the link. The logs of the server don't contain
 // the token in the link.
 func TestTraceOpen(t *testing.T) {
 	t.Parallel()
@@ -67,13 +67,23 @@ func TestTraceOpen(t *testing.T) {
 	if code != 0 || stderr != "" || !strings.HasPrefix(link, config.Host+admissiontrace.SignInPath+"?token=") || rest != "The link works once, within 60 seconds." {
 		t.Fatalf("want a link, got %d, %q and %q", code, stdout, stderr)
 	}
-	if content, err := os.ReadFile(opened); err != nil || string(content) != link {
-		t.Errorf("want the program to open %s, got %s, %v", link, content, err)
+	argument, err := os.ReadFile(opened)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(string(argument))
+	if err != nil || !strings.Contains(string(page), `content="0; url=`+link+`"`) {
+		t.Errorf("want the program to open a file that leads to %s, got %s: %s, %v", link, argument, page, err)
+	}
+	for path, mode := range map[string]os.FileMode{string(argument): 0o600, filepath.Dir(string(argument)): 0o700} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
+			t.Errorf("want %s with the mode %o, got %v, %v", path, mode, info.Mode(), err)
+		}
 	}
 	browser := visitor()
 	code, cookies := status(t, browser, link)
-	if code != http.StatusSeeOther || len(cookies) != 1 {
-		t.Fatalf("want a redirection with a cookie, got %d with %v", code, cookies)
+	if code != http.StatusOK || len(cookies) != 1 {
+		t.Fatalf("want an answer with a cookie, got %d with %v", code, cookies)
 	}
 	if code, _ := status(t, browser, config.Host+admissiontrace.Prefix, cookies...); code != http.StatusOK {
 		t.Errorf("want the page, got %d", code)
@@ -119,7 +129,7 @@ func TestTraceOpenWithoutBrowser(t *testing.T) {
 		if code != 0 || !strings.Contains(stdout, test.want) {
 			t.Errorf("%s: want exit code 0 and %q, got %d and %q", test.name, test.want, code, stdout)
 		}
-		if code, _ := status(t, visitor(), link); code != http.StatusSeeOther {
+		if code, _ := status(t, visitor(), link); code != http.StatusOK {
 			t.Errorf("%s: want a link that works, got %d for %s", test.name, code, link)
 		}
 	}

@@ -56,8 +56,8 @@ func TestPageSignsIn(t *testing.T) {
 	link := linkFor(t, srv.Config())
 	response, _ := visit(t, browser, link, nil)
 	cookies := response.Cookies()
-	if response.StatusCode != http.StatusSeeOther || response.Header.Get("Location") != admissiontrace.Prefix || len(cookies) != 1 {
-		t.Fatalf("want a redirection to the page and a cookie, got %d, %v", response.StatusCode, response.Header)
+	if response.StatusCode != http.StatusOK || response.Header.Get("Refresh") != "0; url="+admissiontrace.Prefix || len(cookies) != 1 {
+		t.Fatalf("want an answer that leads to the page, and a cookie, got %d, %v", response.StatusCode, response.Header)
 	}
 	if c := cookies[0]; !c.Secure || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != admissiontrace.Prefix {
 		t.Errorf("want a cookie for the page alone that scripts and other sites can't use, got %s", c.Raw)
@@ -90,6 +90,25 @@ func TestPageSignsIn(t *testing.T) {
 			response, body := visit(t, browser, host+test.path, test.header)
 			if response.StatusCode != test.want {
 				t.Errorf("%s: want %d, got %s", test.reason, test.want, body)
+			}
+		})
+	}
+	for _, test := range []struct {
+		name, reason string
+		path, origin string
+		want         int
+	}{
+		{"renewal", "a link is made only for a client with credentials", admissiontrace.SignInPath, host, http.StatusUnauthorized},
+		{"question", "the page's own requests have the permissions of its user", admissiontrace.WhyPath, host, http.StatusBadRequest},
+		{"question of another port", "another page of the host can't use the cookie", admissiontrace.WhyPath, "https://127.0.0.1:1", http.StatusUnauthorized},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			req := must(http.NewRequestWithContext(t.Context(), http.MethodPost, host+test.path, nil))(t)
+			req.Header = http.Header{"Cookie": as["Cookie"], "Origin": {test.origin}}
+			response := must(browser.Do(req))(t)
+			ok(t, response.Body.Close())
+			if response.StatusCode != test.want {
+				t.Errorf("%s: want %d, got %d", test.reason, test.want, response.StatusCode)
 			}
 		})
 	}

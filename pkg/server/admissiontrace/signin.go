@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -19,7 +20,8 @@ import (
 
 const (
 	// SignInPath signs a browser in. A client with credentials makes a POST, and gets a SignIn with a link. A browser
-	// that opens the link gets a cookie. For the paths below Prefix, it then has the permissions of the client's user.
+	// that opens the link gets a cookie. For the paths below Prefix, it then has the permissions of the client's user. The
+	// cookie doesn't count for SignInPath, so a sign-in can't be renewed without the client's credentials.
 	SignInPath = Prefix + "sign-in"
 
 	// linkLife is the time within which a link must be opened. sessionLife is the time for which a browser stays signed
@@ -129,20 +131,23 @@ func (t *Trace) Authenticator(next authenticator.Request) authenticator.Request 
 	})
 }
 
-// user returns the user of a signed-in browser, or of a link that is being opened. It returns nil for other requests.
+// user returns the user of a signed-in browser, or of a link that is being opened. It returns nil for other requests, and
+// for writes that a page of another origin makes: to a browser, all ports of a host are the same site.
 func (s *signIns) user(req *http.Request) user.Info {
-	if !strings.HasPrefix(req.URL.Path, Prefix) {
+	switch {
+	case !strings.HasPrefix(req.URL.Path, Prefix):
 		return nil
-	}
-	if req.URL.Path == SignInPath && req.Method == http.MethodGet {
+	case req.URL.Path != SignInPath:
+		cookie, err := req.Cookie(cookieName)
+		if err != nil || new(http.CrossOriginProtection).Check(req) != nil {
+			return nil
+		}
+		return s.browsers.user(cookie.Value, false)
+	case req.Method == http.MethodGet:
 		token, _ := req.Context().Value(tokenKey{}).(string)
 		return s.links.user(token, true)
 	}
-	cookie, err := req.Cookie(cookieName)
-	if err != nil {
-		return nil
-	}
-	return s.browsers.user(cookie.Value, false)
+	return nil
 }
 
 // link makes a sign-in link for the user of the request.
@@ -156,7 +161,8 @@ func (s *signIns) link(w http.ResponseWriter, req *http.Request) error {
 	return answer(w, SignIn{Link: SignInPath + "?" + url.Values{tokenParameter: {token}}.Encode(), Seconds: int(linkLife.Seconds())})
 }
 
-// open gives the browser that opens a link a cookie, and redirects it to the page.
+// open gives the browser that opens a link a cookie, and an answer that leads to the page. The answer isn't a redirect: if
+// the link was followed from a local file, a browser wouldn't send a cookie with SameSite=Strict to the redirect's target.
 func (s *signIns) open(w http.ResponseWriter, req *http.Request) error {
 	of, ok := request.UserFrom(req.Context())
 	if !ok {
@@ -168,7 +174,8 @@ func (s *signIns) open(w http.ResponseWriter, req *http.Request) error {
 	})
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "no-referrer")
-	w.Header().Set("Location", Prefix)
-	w.WriteHeader(http.StatusSeeOther)
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Refresh", "0; url="+Prefix)
+	_, _ = fmt.Fprintf(w, "Signed in: the page is at %s\n", Prefix) // the client may have gone
 	return nil
 }
