@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ func (c *Certificate) String() string {
 	if len(c.Names) > 0 {
 		names = strings.Join(c.Names, ", ")
 	}
-	text := fmt.Sprintf("the webhook presented a certificate for %s, issued by %s, valid until %s", names, c.Issuer, c.NotAfter.UTC().Format(time.RFC3339))
+	text := fmt.Sprintf("The webhook presented a certificate for %s, issued by %s, valid until %s", names, c.Issuer, c.NotAfter.UTC().Format(time.RFC3339))
 	switch {
 	case len(c.Authorities) == 0:
 		return text + "; the configuration has no caBundle"
@@ -47,6 +48,15 @@ func (c *Call) Fail(err *Error, body []byte) {
 	c.Remedy = remedyFor(err.Message)
 }
 
+// MarshalJSON implements json.Marshaler. It adds the field "failure", what is known about a failed call in words.
+func (c *Call) MarshalJSON() ([]byte, error) {
+	type plain Call
+	return json.Marshal(struct {
+		*plain
+		Failure []string `json:"failure,omitempty"`
+	}{(*plain)(c), c.failure()})
+}
+
 // failure returns what is known about a failed call beside its error. It returns nil for a call that didn't fail.
 func (c *Call) failure() []string {
 	if c.Outcome != Failed && c.Outcome != FailedOpen {
@@ -54,7 +64,7 @@ func (c *Call) failure() []string {
 	}
 	var facts []string
 	if c.URL != "" {
-		text := "no answer from " + c.URL
+		text := "No answer from " + c.URL
 		if c.Status != 0 {
 			text = fmt.Sprintf("%d from %s", c.Status, c.URL)
 		}
@@ -67,10 +77,10 @@ func (c *Call) failure() []string {
 		facts = append(facts, c.Certificate.String())
 	}
 	if c.Answer != "" {
-		facts = append(facts, "the answer is "+shortened(c.Answer))
+		facts = append(facts, "The answer is "+shortened(c.Answer))
 	}
 	if c.Remedy != "" {
-		facts = append(facts, "remedy: "+c.Remedy)
+		facts = append(facts, "Remedy: "+c.Remedy)
 	}
 	return facts
 }

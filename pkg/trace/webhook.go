@@ -81,7 +81,8 @@ type Times struct {
 	// handshake.
 	Connect Duration `json:"connect,omitempty"`
 	TLS     Duration `json:"tls,omitempty"`
-	// Wait is the time from the last byte of the request to the first byte of the response.
+	// Wait is the time from the last byte of the request to the first byte of the response, or to the failure of a call
+	// without a response.
 	Wait Duration `json:"wait,omitempty"`
 	// Decode is the time from the first byte of the response until the response is decoded.
 	Decode Duration `json:"decode,omitempty"`

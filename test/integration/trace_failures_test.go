@@ -38,19 +38,19 @@ func TestWhyOfFailedCalls(t *testing.T) {
 		want         []string
 	}{
 		{"wrong path", "the webhook has no handler at the path", http.NotFoundHandler(), own.pem,
-			[]string{". 404 from https://localhost:%d/hook at 127.0.0.1:%d. ", ". the answer is 404 page not found. ", ". remedy: compare the path, without its query, with the paths that the webhook serves."}},
+			[]string{". 404 from https://localhost:%d/hook at 127.0.0.1:%d. ", ". The answer is 404 page not found. ", ". Remedy: compare the path, without its query, with the paths that the webhook serves."}},
 		{"error", "the webhook has failed", answer(http.StatusInternalServerError, "boom"), own.pem,
-			[]string{". 500 from https://localhost:%d/hook at 127.0.0.1:%d. ", ". the answer is boom. ", ". remedy: look into the log of the webhook"}},
+			[]string{". 500 from https://localhost:%d/hook at 127.0.0.1:%d. ", ". The answer is boom. ", ". Remedy: look into the log of the webhook"}},
 		{"no JSON", "the response can't be decoded", answer(http.StatusOK, "<html>login</html>"), own.pem,
-			[]string{". 200 from https://localhost:%d/hook at 127.0.0.1:%d. ", ". the answer is <html>login</html>. ", ". remedy: answer with an AdmissionReview in JSON."}},
+			[]string{". 200 from https://localhost:%d/hook at 127.0.0.1:%d. ", ". The answer is <html>login</html>. ", ". Remedy: answer with an AdmissionReview in JSON."}},
 		{"no review", "the response lacks the uid", answer(http.StatusOK, `{"response":{"allowed":true}}`), own.pem,
-			[]string{`. the answer is {"response":{"allowed":true}}. `, ". remedy: set response.uid to request.uid."}},
+			[]string{`. The answer is {"response":{"allowed":true}}. `, ". Remedy: set response.uid to request.uid."}},
 		{"another authority", "the caBundle doesn't verify the certificate", allow(), another.pem,
-			[]string{". no answer from https://localhost:%d/hook. ", ". the webhook presented a certificate for localhost, issued by ", "; the caBundle has an authority of the same name: ", ". remedy: put the authority that issued the webhook's certificate into caBundle"}},
+			[]string{". No answer from https://localhost:%d/hook. ", ". The webhook presented a certificate for localhost, issued by ", "; the caBundle has an authority of the same name: ", ". Remedy: put the authority that issued the webhook's certificate into caBundle"}},
 		{"no authority", "the system doesn't trust the certificate", allow(), nil,
-			[]string{". the webhook presented a certificate for localhost, issued by ", "; the configuration has no caBundle", ". remedy: put the authority"}},
+			[]string{". The webhook presented a certificate for localhost, issued by ", "; the configuration has no caBundle", ". Remedy: put the authority"}},
 		{"caBundle without PEM", "the server can't verify any certificate", allow(), []byte("LS0tLS1CRUdJTi"),
-			[]string{"unable to load root certificates", ". remedy: give caBundle certificates in PEM, encoded in base64 once."}},
+			[]string{"unable to load root certificates", ". Remedy: give caBundle certificates in PEM, encoded in base64 once."}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			port := own.serve(t, test.handler, "localhost")

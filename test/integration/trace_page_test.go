@@ -114,6 +114,7 @@ func TestPageSignsIn(t *testing.T) {
 	}
 	response, body := visit(t, browser, host+admissiontrace.Prefix, as)
 	policy := response.Header.Get("Content-Security-Policy")
+	body = strings.Replace(body, `<a href="https://github.com/miniapi-dev/miniapi/blob/main/docs/trace.md"`, "", 1) // the page leads there, and loads nothing
 	if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") || strings.Contains(body, "http://") || strings.Contains(body, "https://") {
 		t.Errorf("want a page that loads nothing from elsewhere, got the policy %s", policy)
 	}
@@ -239,6 +240,8 @@ func TestPage(t *testing.T) {
 	b.do("Page.enable", nil, nil)
 	b.do("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": "window.violations = []; document.addEventListener('securitypolicyviolation', (e) => violations.push(e.violatedDirective))"}, nil)
 	b.do("Page.navigate", map[string]any{"url": linkFor(t, srv.Config())}, nil)
+	b.until(`document.querySelector("#detail .overview")?.textContent.includes("sidecar/sidecar.example.com")`)
+	b.shoot("overview")
 	b.until(`location.pathname === "/debug/admission/" && document.querySelectorAll("#list button").length >= 2 && document.querySelector("#live").getAttribute("aria-pressed") === "true"`)
 
 	ok(t, create(t.Context(), "live"))
@@ -254,6 +257,10 @@ func TestPage(t *testing.T) {
 	}
 	b.press("e")
 	b.until(`[...document.querySelectorAll(".diff .add")].some((line) => line.textContent.includes("by a webhook"))`)
+	if got := b.eval(`[...document.querySelectorAll("details.row[open] .name b")].map((name) => name.textContent).join()`); got != "sidecar/sidecar.example.com" {
+		t.Errorf("want the row of the webhook that changed the object to open first, got %v", got)
+	}
+	b.press("e")
 	b.until(`[...document.querySelectorAll(".values td")].some((cell) => cell.textContent.includes("spec.validations[0].expression"))`)
 	b.until(`[...document.querySelectorAll("#detail .body p")].some((p) => p.textContent.includes('rules[0].operations is ["UPDATE"]'))`)
 	b.eval(`for (const each of document.querySelectorAll("details.json")) each.open = true`)
@@ -301,4 +308,57 @@ func TestPage(t *testing.T) {
 	b.press("Escape")
 	b.until(`document.querySelector("#list").getBoundingClientRect().width > 300 && document.documentElement.scrollWidth <= 400`)
 	b.shoot("narrow-list")
+}
+
+// The address of the page names the request that is open. The list marks and selects requests by what webhooks did, and
+// shows the whole name of an object. A failed call has the address that it reached, and the remedy.
+func TestPageOfFailedCalls(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t, miniapitest.WithFlags(recording))
+	b := openBrowser(t)
+	install(t, srv,
+		validating("open", http.NotFoundHandler(), on("CREATE", "v1", "configmaps"), failurePolicy(admissionregistrationv1.Ignore)),
+		validating("closed", http.NotFoundHandler(), on("CREATE", "v1", "serviceaccounts")))
+	name := strings.Repeat("long-name-", 12) + "end"
+	must(srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: named(name)}, metav1.CreateOptions{}))(t)
+	must(srv.Client().CoreV1().Secrets("default").Create(t.Context(), &corev1.Secret{ObjectMeta: named("quiet")}, metav1.CreateOptions{}))(t)
+	if _, err := srv.Client().CoreV1().ServiceAccounts("default").Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: named("refused")}, metav1.CreateOptions{}); err == nil {
+		t.Fatal("want the ServiceAccount to be refused")
+	}
+	b.show(1280, 800, "light")
+	b.do("Page.navigate", map[string]any{"url": linkFor(t, srv.Config())}, nil)
+	b.until(`document.querySelectorAll("#list button").length >= 3`)
+	for _, test := range []struct{ outcome, marks string }{
+		{"failed open", name + " failed open called"},
+		{"failed", "refused failed called, " + name + " failed open called"},
+		{"called", "refused failed called, " + name + " failed open called"},
+		{"not called", "quiet not called"},
+	} {
+		got := b.eval(fmt.Sprintf(`outcome.value = %q; outcome.dispatchEvent(new Event("change")); [...document.querySelectorAll("#list button")].map((row) =>
+			[row.querySelector("b").textContent.split("/").pop(), ...[...row.querySelectorAll(".mark")].map((mark) => mark.textContent)].join(" ")).filter((row) => !row.startsWith("kube-root")).join(", ")`, test.outcome))
+		if got != test.marks {
+			t.Errorf("%s: want the requests %q with their marks, got %q", test.outcome, test.marks, got)
+		}
+	}
+	b.eval(`outcome.value = "failed open"; outcome.dispatchEvent(new Event("change"))`)
+	if got := b.eval(`(() => { const name = document.querySelector("#list b"); return name.scrollWidth <= name.clientWidth + 1 })()`); got != true {
+		t.Error("want the whole name of the object in the list, got a name that is cut")
+	}
+	b.press("j")
+	b.until(`/^#request\/\d+$/.test(location.hash) && document.title.includes("` + name + `")`)
+	b.press("e", "e")
+	b.until(`[...document.querySelectorAll("#detail .body p")].some((p) => /^404 from https:\/\/127.0.0.1:\d+\/open at 127.0.0.1:\d+$/.test(p.textContent))`)
+	b.until(`[...document.querySelectorAll("#detail .body p")].some((p) => p.textContent.startsWith("Remedy: compare the path"))`)
+	b.shoot("failed-open")
+	b.do("Page.reload", nil, nil)
+	b.until(`document.querySelector("#detail h2")?.textContent.includes("` + name + `")`)
+	b.press("?")
+	b.until(`document.querySelector("#help").open && document.querySelector("#help h2").textContent === "Keys" && document.querySelector("#help a").href.endsWith("/docs/trace.md")`)
+	b.eval(`document.querySelector("#help").close()`)
+	b.press("Escape")
+	b.until(`!location.hash && document.querySelector("#detail .overview")`)
+	b.eval(`history.back()`)
+	b.until(`document.querySelector("#detail h2")?.textContent.includes("` + name + `")`)
+	b.eval(`location.hash = "#request/99999"`)
+	b.until(`document.querySelector("#detail .banner")?.textContent.includes("#99999 isn't recorded")`)
 }

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"net"
@@ -67,7 +68,7 @@ func (t *callTimes) end() (times trace.Times, remote string) {
 	if waiting.After(t.answered) { // an answer can arrive before net/http reports that the request is written
 		waiting = t.got
 	}
-	times = trace.Times{Reused: t.reused, Wait: between(waiting, t.answered), Decode: between(t.answered, now)}
+	times = trace.Times{Reused: t.reused, Wait: between(waiting, cmp.Or(t.answered, now)), Decode: between(t.answered, now)}
 	if !t.reused {
 		connected := t.shaking
 		if connected.IsZero() { // the webhook can't be reached
