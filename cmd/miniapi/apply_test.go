@@ -1,6 +1,9 @@
 package main
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -10,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
@@ -152,5 +156,42 @@ func TestApplyOfAnUnknownKind(t *testing.T) {
 		if code != cli.ExitFailed || !strings.Contains(stderr, want) {
 			t.Errorf("want %d and %q, got %d and %s", cli.ExitFailed, want, code, stderr)
 		}
+	}
+}
+
+// --apply takes standard input, and a folder with a kustomization.
+func TestApplyOfOtherSources(t *testing.T) {
+	t.Parallel()
+	const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: last}\n"
+	folder := t.TempDir()
+	for name, content := range map[string]string{"configmap.yaml": configMap, "kustomization.yaml": "namePrefix: the-\nresources: [configmap.yaml]\n"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct{ name, reason, path, want string }{
+		{"standard input", "another program may print the manifests", "-", "last"},
+		{"kustomization", "kustomize changes the names", folder, "the-last"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := exec.LookPath("kubectl"); err != nil && test.path == folder {
+				t.Skip("no kubectl in PATH, which builds kustomizations")
+			}
+			kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+			cmd := exec.Command(filepath.Join(programs, "miniapi"), "serve", "--secure-port=0", "--write-kubeconfig="+kubeconfig, "--apply="+test.path)
+			cmd.Env, cmd.Stdin = append(os.Environ(), asProgram+"=1"), strings.NewReader(configMap)
+			p := startCommand(t, cmd)
+			if _, ready := <-p.lines; !ready {
+				t.Fatalf("%s: the server isn't ready: %s", test.reason, p.stderr.String())
+			}
+			config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := client(t, config).CoreV1().ConfigMaps("default").Get(t.Context(), test.want, metav1.GetOptions{}); err != nil {
+				t.Errorf("%s: %v", test.reason, err)
+			}
+		})
 	}
 }

@@ -37,6 +37,10 @@ func TestBadInput(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing")
 	brackets := file(t, "brackets.yaml", "this: [is\n")
 	wrongType := file(t, "wrong-type.yaml", "apiVersion: v1\nkind: Config\nclusters: 5\n")
+	kustomized := t.TempDir()
+	if err := os.WriteFile(filepath.Join(kustomized, "kustomization.yaml"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	level := file(t, "level.yaml", "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Loud}]\n")
 	metadata := file(t, "metadata.yaml", "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n")
 	nowhere := file(t, "nowhere.yaml", "apiVersion: v1\nkind: Config\ncurrent-context: nowhere\n")
@@ -73,6 +77,15 @@ plugins:
 		{"command", []string{"sevre"}, cli.ExitUsage, []string{`"sevre"`, "serve"}, "it looks like serve"},
 		{"argument", []string{"serve", "manifests"}, cli.ExitUsage, []string{`"manifests"`}, "there are flags alone"},
 		{"value of a boolean flag", []string{"kube-apiserver", "--allow-privileged", "false"}, cli.ExitUsage, []string{`"false"`, "--allow-privileged=false"}, "the flag takes its value only after ="},
+		{"help for a command", []string{"help", "nosuch"}, cli.ExitUsage, []string{`unknown command "nosuch"`, "miniapi --help"}, "there is no such command"},
+		{"help for a subcommand", []string{"help", "trace", "wy"}, cli.ExitUsage, []string{`unknown command "wy"`, "why"}, "it looks like why"},
+		{"number", []string{"serve", "--secure-port=abc"}, cli.ExitUsage, []string{`--secure-port "abc": must be a whole number`}, "it is no number"},
+		{"large number", []string{"serve", "--secure-port=99999999999999999999"}, cli.ExitUsage, []string{"--secure-port", "is out of range, must be a whole number"}, "no computer has such a port"},
+		{"duration", []string{"serve", "--request-timeout=5"}, cli.ExitUsage, []string{`--request-timeout "5": must be a duration, such as 30s`}, "the unit is missing"},
+		{"yes or no", []string{"serve", "--log-requests=maybe"}, cli.ExitUsage, []string{`--log-requests "maybe": must be true or false`}, "it is neither"},
+		{"seed", []string{"serve", "--fault-seed=-1"}, cli.ExitUsage, []string{`--fault-seed "-1": must be a whole number from 0`}, "seeds have no sign"},
+		{"no value", []string{"cert", "a/b", "--dir"}, cli.ExitUsage, []string{"--dir: must have a value, as in --dir DIR"}, "the value is forgotten"},
+		{"context", []string{"trace", "--kubeconfig=" + holder.kubeconfig(t), "--context=other"}, cli.ExitUsage, []string{"--context other", `"miniapi"`}, "the kubeconfig has no such context"},
 		{"flag", []string{"serve", "--no-such-flag"}, cli.ExitUsage, []string{"--no-such-flag", "miniapi serve --help"}, "neither program has it"},
 		{"flag of the stand-in", []string{"kube-apiserver", "--no-such-flag"}, cli.ExitUsage, []string{"--no-such-flag"}, "kube-apiserver doesn't have it either"},
 		{"no folder of assets", []string{"assets"}, cli.ExitUsage, []string{"[]", "miniapi assets bin/assets"}, "it has to be somewhere"},
@@ -82,7 +95,7 @@ plugins:
 		{"no folder of the kubeconfig", []string{"serve", "--write-kubeconfig=" + filepath.Join(missing, "kubeconfig")}, cli.ExitUsage, []string{"--write-kubeconfig " + filepath.Join(missing, "kubeconfig"), missing + " doesn't exist"}, "it would be missing when everything has started"},
 		{"file for the folder of the kubeconfig", []string{"serve", "--write-kubeconfig=" + below}, cli.ExitUsage, []string{"--write-kubeconfig " + below, plain + " is not a folder"}, "nothing is below a file"},
 		{"folder for a kubeconfig", []string{"serve", "--write-kubeconfig=" + foreign}, cli.ExitUsage, []string{"--write-kubeconfig " + foreign, "name a file"}, "a folder has no content"},
-		{"manifests of standard input", []string{"serve", "--apply=-"}, cli.ExitUsage, []string{"--apply: -: ", "must be a file, a folder or a glob"}, "kubectl would read it"},
+		{"empty kustomization", []string{"serve", "--apply=" + kustomized}, cli.ExitUsage, []string{"--apply: kustomization " + kustomized, "*.yaml"}, "kustomize builds nothing"},
 		{"manifests elsewhere", []string{"serve", "--apply=https://example.com/a.yaml"}, cli.ExitUsage, []string{"--apply: https://example.com/a.yaml: ", "must be a file, a folder or a glob"}, "kubectl would fetch it"},
 		{"value of an inert flag", []string{"serve", "--max-connection-bytes-per-sec=x"}, cli.ExitUsage, []string{"--max-connection-bytes-per-sec", `"x"`}, "kube-apiserver would refuse it"},
 		{"feature gate", []string{"serve", "--feature-gates=NoSuchGate=true"}, cli.ExitUsage, []string{"--feature-gates", "NoSuchGate"}, "no component has it"},

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,10 +47,10 @@ that is kept there issues it, whether a server runs or not:
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.dir, "dir", filepath.Join(os.TempDir(), "k8s-webhook-server", "serving-certs"), "Folder to write to. The default is the folder in which controller-runtime looks.")
-	o.kubeconfig.AddFlag(flags)
-	flags.StringVar(&o.server.DataDir, "data-dir", "", "Data folder whose authority issues the certificate, without a server.")
-	flags.StringVar(&o.server.Serving.ServerCert.CertDirectory, "cert-dir", "", "Folder of a server's --cert-dir whose authority issues the certificate, without a server.")
+	flags.StringVar(&o.dir, "dir", filepath.Join(os.TempDir(), "k8s-webhook-server", "serving-certs"), "Folder `DIR` to write to. The default is the folder in which controller-runtime looks.")
+	o.kubeconfig.AddFlags(cmd, flags)
+	flags.StringVar(&o.server.DataDir, "data-dir", "", "Data folder `DIR` whose authority issues the certificate, without a server.")
+	flags.StringVar(&o.server.Serving.ServerCert.CertDirectory, "cert-dir", "", "Folder `DIR` of a server's --cert-dir whose authority issues the certificate, without a server.")
 	return cmd
 }
 
@@ -62,7 +63,7 @@ func someNames(cmd *cobra.Command, args []string) error {
 }
 
 func (o *certOptions) run(ctx context.Context, args []string, out io.Writer) error {
-	names, err := webhookcert.NamesOf(args)
+	names, hosts, err := webhookcert.NamesOf(args)
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
@@ -84,7 +85,7 @@ func (o *certOptions) run(ctx context.Context, args []string, out io.Writer) err
 	if err := files.Write(o.dir); err != nil {
 		return fmt.Errorf("--dir %s: %w", o.dir, err)
 	}
-	_, err = fmt.Fprintf(out, "%s, %s and %s for %s are in %s\n", webhookcert.CertFile, webhookcert.KeyFile, webhookcert.CAFile, names.DNS[0], cli.Quoted(o.dir))
+	_, err = fmt.Fprintf(out, "%s, %s and %s for %s are in %s\n", webhookcert.CertFile, webhookcert.KeyFile, webhookcert.CAFile, strings.Join(hosts, ", "), cli.Quoted(o.dir))
 	return err
 }
 
@@ -94,8 +95,8 @@ func (o *certOptions) issue(ctx context.Context, request []byte) (chain []byte, 
 	if o.server.DataDir == "" && o.server.Serving.ServerCert.CertDirectory == "" {
 		return o.ask(ctx, request)
 	}
-	if o.kubeconfig.File != "" {
-		return nil, cli.UsageError{Err: fmt.Errorf("--kubeconfig %s can't be used together with --data-dir or --cert-dir: leave one of them out, because either the server or the authority in the folder issues the certificate", o.kubeconfig.File)}
+	if o.kubeconfig != (kubeconfig.Source{}) {
+		return nil, cli.UsageError{Err: fmt.Errorf("--kubeconfig %q and --context %q can't be used together with --data-dir or --cert-dir: leave them out, because either the server or the authority in the folder issues the certificate", o.kubeconfig.File, o.kubeconfig.Context)}
 	}
 	authority, err := o.server.KeptAuthority()
 	if err != nil {

@@ -70,7 +70,7 @@ func TestCert(t *testing.T) {
 			flags := test.flags(t, kept)
 			for range 2 { // the second run replaces the certificate
 				stdout := runMiniapi(t, append([]string{"cert", "shop/prices", "webhook.example.com", "192.0.2.7", "--dir=" + dir}, flags...)...)
-				if want := "tls.crt, tls.key and ca.crt for prices.shop.svc are in " + dir; stdout != want {
+				if want := "tls.crt, tls.key and ca.crt for prices.shop.svc, webhook.example.com, 192.0.2.7 are in " + dir; stdout != want {
 					t.Errorf("on stdout: %q, want %q", stdout, want)
 				}
 			}

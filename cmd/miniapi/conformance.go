@@ -12,8 +12,6 @@ func newConformanceCommand() *cobra.Command {
 		Short: "Judge an API server or an admission webhook by the promises of Kubernetes",
 		Args:  cli.UsageArgs(cli.KnownSubcommand),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-
-		SuggestionsMinimumDistance: 2,
 	}
 	cmd.AddCommand(newConformanceAPIServerCommand(), newConformanceWebhookCommand(), newConformanceRelayCommand())
 	return cmd

@@ -60,13 +60,13 @@ reached. docs/conformance.md has the promises and the permissions that the cases
 			return o.runCommand(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	o.AddFlags(cmd.Flags())
-	o.kubeconfig.AddFlag(cmd.Flags())
+	o.AddFlags(cmd, func(ctx context.Context) []conformance.Case { return o.known(ctx) })
+	o.kubeconfig.AddFlags(cmd, cmd.Flags())
 	flags := cmd.Flags()
 	flags.StringVar(&o.target.WebhookAddress, "webhook-address", "", "`HOST:PORT` where the webhooks of the cases listen. The API server must reach it; port 0 is a free one. (default \"127.0.0.1:0\")")
-	flags.StringVar(&o.target.WebhookImage, "webhook-image", "", "`Image` of miniapi. With one, the cases' webhooks are called in the cluster: by a Deployment, which carries the calls to this process.")
-	flags.DurationVar(&o.target.WebhookTimeout, "webhook-timeout", incluster.DefaultTimeout, "How long the Deployment of --webhook-image may take to be ready.")
-	flags.StringVar(&o.target.AuditLog, "audit-log", "", "The `file` that the server writes audit events to, at the level RequestResponse. Cases about audit events need it.")
+	flags.StringVar(&o.target.WebhookImage, "webhook-image", "", "`IMAGE` of miniapi. With one, the cases' webhooks are called in the cluster: by a Deployment, which carries the calls to this process.")
+	flags.DurationVar(&o.target.WebhookTimeout, "webhook-timeout", incluster.DefaultTimeout, "`DURATION` in which the Deployment of --webhook-image must be ready.")
+	flags.StringVar(&o.target.AuditLog, "audit-log", "", "The `FILE` that the server writes audit events to, at the level RequestResponse. Cases about audit events need it.")
 	flags.BoolVar(&o.target.Disposable, "disposable-server", false, "Also run cases that could harm other users of the server.")
 	flags.BoolVar(&o.cleanup, "cleanup", false, "Remove what killed runs have left on the server, and run no case. It also ends runs that are going on.")
 	flags.BoolVar(&o.role, "rbac", false, "Print manifests of a service account with the permissions that the selected cases need, and run no case.")
@@ -80,7 +80,7 @@ func (o *conformanceAPIServerOptions) runCommand(ctx context.Context, out, progr
 	if o.role {
 		return o.printRole(out)
 	}
-	if o.List && o.kubeconfig.File == "" {
+	if o.List && o.kubeconfig == (kubeconfig.Source{}) {
 		cases, err := apiserver.Cases(nil)
 		if err != nil {
 			return err
@@ -143,6 +143,24 @@ func (o *conformanceAPIServerOptions) listServed(ctx context.Context, out io.Wri
 		return err
 	}
 	return o.listAdapted(out, cases)
+}
+
+// known returns the cases that apply to the running server, or all cases if no server answers.
+func (o *conformanceAPIServerOptions) known(ctx context.Context) []conformance.Case {
+	config, err := o.kubeconfig.ClientConfig()
+	if err == nil {
+		var server *trial.Server
+		if server, err = trial.Connect(ctx, trial.Options{Config: config}); err == nil {
+			if cases, err := apiserver.Cases(server); err == nil {
+				return cases
+			}
+		}
+	}
+	cases, err := apiserver.Cases(nil)
+	if err != nil {
+		return nil
+	}
+	return cases
 }
 
 func (o *conformanceAPIServerOptions) listAdapted(out io.Writer, cases []conformance.Case) error {

@@ -50,9 +50,9 @@ run.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.host, "bind-address", "127.0.0.1", "`Address` to listen on.")
-	flags.Uint16Var(&o.port, "port", 8443, "Port of the connections that the relay carries.")
-	flags.Uint16Var(&o.control, "control-port", 9443, "Port of the link of a run.")
+	flags.StringVar(&o.host, "bind-address", "127.0.0.1", "`ADDRESS` to listen on.")
+	flags.Uint16Var(&o.port, "port", 8443, "`PORT` of the connections that the relay carries.")
+	flags.Uint16Var(&o.control, "control-port", 9443, "`PORT` of the link of a run.")
 	return cmd
 }
 

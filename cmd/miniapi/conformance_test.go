@@ -81,6 +81,7 @@ func TestConformanceExitCodes(t *testing.T) {
 		{"no case to list", "no identifier matches", []string{"--list", "--only", "review.uid,none.*"}, cli.ExitUsage, "", `--only "none.*": no case has such an identifier`},
 		{"no case for a role", "no identifier matches", []string{"--rbac", "--only", "none.*"}, cli.ExitUsage, "", `--only "none.*": no case has such an identifier`},
 		{"role for a resource", "the server decides which resources have cases", []string{"--rbac", "--only", "every.core.v1.pods"}, 0, "resources:\n  - '*'", ""},
+		{"list for a script", "a list may be JSON or YAML", []string{"--list", "--only", "review.uid", "-o", "yaml"}, 0, "- id: review.uid\n", ""},
 		{"format of a list", "a list has no outcomes", []string{"--list", "-o", "junit"}, cli.ExitUsage, "", `--list with --output "junit"`},
 		{"folder of a report", "the report would be lost after the run", []string{"--kubeconfig", kubeconfig, "--report", "json=missing/report.json"}, cli.ExitUsage, "", "--report missing/report.json: folder missing doesn't exist"},
 		{"format", "the format is unknown", []string{"--kubeconfig", kubeconfig, "-o", "yaml"}, cli.ExitUsage, "", `--output "yaml"`},

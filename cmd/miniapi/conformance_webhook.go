@@ -58,20 +58,21 @@ docs/conformance.md has the cases.`,
   miniapi conformance webhook -f config/webhook/manifests.yaml --url https://localhost:9443 --only 'config.*'`,
 		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.source.In = cmd.InOrStdin()
 			return o.runCommand(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	o.AddFlags(cmd.Flags())
-	o.source.Kubeconfig.AddFlag(cmd.Flags())
+	o.AddFlags(cmd, func(context.Context) []conformance.Case { return webhooksuite.Cases(nil) })
+	o.source.Kubeconfig.AddFlags(cmd, cmd.Flags())
 	flags := cmd.Flags()
 	flags.StringVar(&o.source.URL, "url", "", "`URL` of the webhook. If it has no path, each webhook of a configuration is called at its own.")
-	flags.StringArrayVarP(&o.source.Files, "filename", "f", nil, "`File` with the webhook's configuration. May be repeated.")
-	flags.StringVar(&o.source.Configuration, "configuration", "", "`Name` of the webhook's configuration in the cluster of --kubeconfig.")
-	flags.StringArrayVar(&o.source.Objects, "objects", nil, "`Path` of objects that the webhook is sent, instead of samples. May be repeated.")
-	flags.StringArrayVar(&o.source.Apply, "apply", nil, "Apply the manifests of this `path` before, such as definitions of custom resources. May be repeated.")
-	flags.StringVar(&o.source.CA, "ca", "", "`File` with the authority of the webhook's certificate, in PEM. By default, the caBundle of the configuration, or else the system's authorities.")
-	flags.Uint64Var(&o.seed, "seed", 0, "Seed of random objects. By default, another one for each run, which is printed.")
-	flags.IntVar(&o.fuzzed, "random-objects", inputs.DefaultFuzzed, "How many random objects are made for each resource.")
+	flags.StringArrayVarP(&o.source.Files, "filename", "f", nil, "`FILE` with the webhook's configuration. May be repeated.")
+	flags.StringVar(&o.source.Configuration, "configuration", "", "`NAME` of the webhook's configuration in the cluster of --kubeconfig.")
+	flags.StringArrayVar(&o.source.Objects, "objects", nil, "`PATH` of objects that the webhook is sent, instead of samples. May be repeated.")
+	flags.StringArrayVar(&o.source.Apply, "apply", nil, "Apply the manifests of this `PATH` before, such as definitions of custom resources: a file, a folder, a glob, a kustomization, or - for standard input. May be repeated.")
+	flags.StringVar(&o.source.CA, "ca", "", "`FILE` with the authority of the webhook's certificate, in PEM. By default, the caBundle of the configuration, or else the system's authorities.")
+	flags.Uint64Var(&o.seed, "seed", 0, "`SEED` of random objects. By default, another one for each run, which is printed.")
+	flags.IntVar(&o.fuzzed, "random-objects", inputs.DefaultFuzzed, "Make `N` random objects for each resource.")
 	return cmd
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/faultclient"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/output"
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 )
 
@@ -21,6 +22,7 @@ type faultsOptions struct {
 	kubeconfig kubeconfig.Source
 	files      []string
 	all        bool
+	output     output.Format
 }
 
 func newFaultsCommand() *cobra.Command {
@@ -32,10 +34,9 @@ func newFaultsCommand() *cobra.Command {
 The subcommands add and remove faults; docs/faults.md has all of them.`,
 		Args: cli.UsageArgs(cli.KnownSubcommand),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.list(cmd.Context(), cmd.OutOrStdout()) },
-
-		SuggestionsMinimumDistance: 2,
 	}
-	o.kubeconfig.AddFlag(cmd.PersistentFlags())
+	o.kubeconfig.AddFlags(cmd, cmd.PersistentFlags())
+	o.output.AddFlag(cmd, "Format of the list: json or yaml.", output.JSON, output.YAML)
 	add := &cobra.Command{
 		Use:   "add [FAULT...] [-f FILE]",
 		Short: "Add faults",
@@ -48,11 +49,14 @@ The subcommands add and remove faults; docs/faults.md has all of them.`,
 			return o.add(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	add.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "Add the faults of this `file`, in YAML. May be repeated.")
+	add.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "Add the faults of this `FILE`, in YAML. May be repeated.")
 	remove := &cobra.Command{
 		Use:   "delete NAME...",
 		Short: "Remove faults",
 		RunE:  func(cmd *cobra.Command, args []string) error { return o.remove(cmd.Context(), args) },
+		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return o.names(cmd.Context()), cobra.ShellCompDirectiveNoFileComp
+		},
 	}
 	remove.Flags().BoolVar(&o.all, "all", false, "Remove all faults.")
 	cmd.AddCommand(add, remove)
@@ -77,7 +81,24 @@ func (o *faultsOptions) list(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return printFaults(out, states)
+	return o.output.Print(out, faults.List{Faults: states}, func(out io.Writer) error { return printFaults(out, states) })
+}
+
+// names returns the names of the server's faults, or nil if they can't be read.
+func (o *faultsOptions) names(ctx context.Context) []string {
+	client, err := o.client()
+	if err != nil {
+		return nil
+	}
+	states, err := client.List(ctx)
+	if err != nil {
+		return nil
+	}
+	names := make([]string, len(states))
+	for i := range states {
+		names[i] = states[i].Name
+	}
+	return names
 }
 
 // printFaults prints faults as a table.

@@ -93,3 +93,24 @@ func TestHelpIsWrapped(t *testing.T) {
 		}
 	}
 }
+
+// The help has a placeholder in capital letters for the value of each of miniapi's own flags.
+func TestPlaceholders(t *testing.T) {
+	t.Parallel()
+	kubeAPIServer := newKubeAPIServerCommand().Flags()
+	var check func(cmd *cobra.Command)
+	check = func(cmd *cobra.Command) {
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Hidden || kubeAPIServer.Lookup(f.Name) != nil && cmd.Name() == "serve" || cmd.Name() == "kube-apiserver" {
+				return
+			}
+			if name, _ := pflag.UnquoteUsage(f); name != strings.ToUpper(name) {
+				t.Errorf("%s --%s: want a placeholder in capital letters, got %q", cmd.CommandPath(), f.Name, name)
+			}
+		})
+		for _, subcommand := range cmd.Commands() {
+			check(subcommand)
+		}
+	}
+	check(newRootCommand())
+}

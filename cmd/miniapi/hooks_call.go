@@ -17,6 +17,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/hooks"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/input"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/output"
 	"github.com/miniapi-dev/miniapi/pkg/admission/services"
 	hookclient "github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
 )
@@ -29,7 +30,7 @@ type hooksCallOptions struct {
 	namespace  string
 	fields     []string
 	settings   map[string]string
-	output     string
+	output     output.Format
 	services   services.Addresses
 }
 
@@ -50,19 +51,25 @@ command make the call.`,
   miniapi hooks call GeneratePatches -f request.yaml --handler patches.my-extension -o json
   miniapi hooks call DiscoverVariables -f request.yaml --namespace default`,
 		Args: cli.UsageArgs(oneHook),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return hooks.Names(), cobra.ShellCompDirectiveNoFileComp
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd.Context(), args[0], cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
 	flags := cmd.Flags()
-	o.kubeconfig.AddFlag(flags)
-	flags.StringVarP(&o.file, "filename", "f", "", "`File` with the object or the request, in YAML or JSON; - is the standard input.")
+	o.kubeconfig.AddFlags(cmd, flags)
+	flags.StringVarP(&o.file, "filename", "f", "", "`FILE` with the object or the request, in YAML or JSON; - is the standard input.")
 	flags.StringVar(&o.handler, "handler", "", "Call this handler alone, `HANDLER.EXTENSIONCONFIG`.")
-	flags.StringVarP(&o.namespace, "namespace", "n", "", "The `namespace` of the object for which the hook is called, if the file has a request without objects.")
-	flags.StringArrayVar(&o.fields, "field", nil, "A further field of the request, `name=value`. A value that is no JSON is a string. May be repeated.")
-	flags.StringToStringVar(&o.settings, "setting", nil, "A setting of the request, `key=value`. May be repeated.")
-	flags.StringVarP(&o.output, "output", "o", "", "Print everything that was answered, as `json`.")
-	flags.Var(o.services, "webhook-service", "Call the extensions of a service at an address: `service=address`, in the form NAMESPACE/NAME[:PORT]=HOST:PORT. May be repeated.")
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "The `NAMESPACE` of the object for which the hook is called, if the file has a request without objects.")
+	flags.StringArrayVar(&o.fields, "field", nil, "A further field of the request, `NAME=VALUE`. A value that is no JSON is a string. May be repeated.")
+	flags.StringToStringVar(&o.settings, "setting", nil, "A setting of the request, `KEY=VALUE`. May be repeated.")
+	o.output.AddFlag(cmd, "Print everything that was answered, as json or yaml.", output.JSON, output.YAML)
+	flags.Var(o.services, "webhook-service", "Call the extensions of a service at an address, `NAMESPACE/NAME[:PORT]=HOST:PORT`. May be repeated.")
 	return cmd
 }
 
@@ -75,9 +82,6 @@ func oneHook(cmd *cobra.Command, args []string) error {
 }
 
 func (o *hooksCallOptions) run(ctx context.Context, hook string, in io.Reader, out io.Writer) error {
-	if o.output != "" && o.output != "json" {
-		return cli.UsageError{Err: fmt.Errorf("--output %q: must be json", o.output)}
-	}
 	call, err := o.call(hook, in)
 	if err != nil {
 		return cli.UsageError{Err: err}
@@ -88,15 +92,9 @@ func (o *hooksCallOptions) run(ctx context.Context, hook string, in io.Reader, o
 	}
 	result, err := o.result(ctx, config, call)
 	if err != nil {
-		return err
+		return o.kubeconfig.Explained(err)
 	}
-	if o.output == "json" {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		err = encoder.Encode(result)
-	} else {
-		err = hooks.PrintResult(out, result)
-	}
+	err = o.output.Print(out, result, func(out io.Writer) error { return hooks.PrintResult(out, result) })
 	if err == nil && result.Error != "" {
 		err = errors.New(result.Error)
 	}
@@ -137,7 +135,7 @@ func (o *hooksCallOptions) call(hook string, in io.Reader) (hookclient.Call, err
 	for _, field := range o.fields {
 		name, value, ok := strings.Cut(field, "=")
 		if !ok {
-			return call, fmt.Errorf("--field %q: must be of the form name=value", field)
+			return call, fmt.Errorf("--field %q: must be NAME=VALUE", field)
 		}
 		if !json.Valid([]byte(value)) {
 			quoted, err := json.Marshal(value)

@@ -48,12 +48,12 @@ func newRootCommand() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		Version:       server.Version().GitVersion,
 
-		SuggestionsMinimumDistance: 2,
-		DisableFlagsInUseLine:      true,
+		DisableFlagsInUseLine: true,
 	}
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(newServeCommand(), newKubeAPIServerCommand(), newEtcdCommand(), newAssetsCommand(), newCertCommand(), newConformanceCommand(), newFaultsCommand(), newHooksCommand(), newTraceCommand(), newHostCommand(), newRecordCommand(), newReplayCommand(), newReviewCommand(), newVersionCommand())
 	addCompletion(root)
+	addHelp(root)
 	return root
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/complete"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/launch"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/recording"
@@ -40,10 +41,12 @@ Contents of Secrets and tokens are replaced, unless the server runs with --trace
 		},
 	}
 	flags := cmd.Flags()
-	o.kubeconfig.AddFlag(flags)
+	o.kubeconfig.AddFlags(cmd, flags)
 	flags.StringVar(&o.object, "for", "", "Record requests for a `RESOURCE/NAME` alone, for a RESOURCE, or for a RESOURCE/NAMESPACE/NAME.")
-	flags.StringVarP(&o.namespace, "namespace", "n", "", "Record requests in this namespace alone.")
-	flags.StringVar(&o.user, "user", "", "Record requests of this user alone.")
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "Record requests in this `NAMESPACE` alone.")
+	flags.StringVar(&o.user, "user", "", "Record requests of this `USER` alone.")
+	// RegisterFlagCompletionFunc fails only for unknown flags.
+	_ = cmd.RegisterFlagCompletionFunc("for", complete.Object(&o.kubeconfig, &o.namespace, true))
 	return cmd
 }
 
@@ -56,6 +59,10 @@ func (o *recordOptions) run(ctx context.Context, dir string, out, errOut io.Writ
 	if err != nil {
 		return err
 	}
+	client := traceclient.New(server)
+	if object, err = client.Resolve(object); err != nil {
+		return cli.UsageError{Err: fmt.Errorf("--for %q: %w", o.object, err)}
+	}
 	r, err := recording.New(dir, out, errOut)
 	if err != nil {
 		return err
@@ -64,6 +71,6 @@ func (o *recordOptions) run(ctx context.Context, dir string, out, errOut io.Writ
 	defer cancel()
 	selection := traceclient.Selection{Object: object, User: o.user}
 	begun := func() { fmt.Fprintf(out, "recording into %s until interrupted\n", cli.Quoted(dir)) }
-	err = traceclient.New(server).Follow(ctx, selection, begun, r.Record)
+	err = client.Follow(ctx, selection, begun, r.Record)
 	return errors.Join(err, r.Incomplete())
 }

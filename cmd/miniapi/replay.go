@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 
@@ -36,7 +37,7 @@ they make the same object. No server is needed.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.url, "url", "", "The `URL` of the webhook. Without a path, each review goes to the path of its recording.")
+	flags.StringVar(&o.url, "url", "", "`URL` of the webhook. Without a path, each review goes to the path of its recording.")
 	flags.BoolVar(&o.update, "update", false, "Write the new responses into the files.")
 	o.trust.AddFlags(flags)
 	return cmd
@@ -55,6 +56,9 @@ func (o *replayOptions) run(ctx context.Context, dir string, out io.Writer) erro
 		return cli.UsageError{Err: fmt.Errorf("--url %w", err)}
 	}
 	results, err := replay.Run(ctx, dir, target, o.update)
+	if errors.Is(err, fs.ErrNotExist) {
+		return cli.UsageError{Err: fmt.Errorf("argument %q: must be a folder that \"miniapi record\" has written: %w", dir, err)}
+	}
 	if err != nil {
 		return o.trust.Explain(err)
 	}

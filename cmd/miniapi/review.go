@@ -21,6 +21,8 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/disposable"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/input"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kustomization"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/output"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/review"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/trust"
 	"github.com/miniapi-dev/miniapi/pkg/controllers"
@@ -45,7 +47,7 @@ type reviewOptions struct {
 	webhookVersion string
 	timeout        time.Duration
 	apply          []string
-	output         string
+	output         output.Format
 	url            string
 	trust          trust.Options
 }
@@ -54,7 +56,7 @@ type reviewOptions struct {
 const unset = -1
 
 func newReviewCommand() *cobra.Command {
-	o := &reviewOptions{}
+	o := &reviewOptions{output: output.Format{Name: output.JSON}}
 	cmd := &cobra.Command{
 		Use:   "review -f FILE [flags]",
 		Short: "Print the AdmissionReview that a webhook gets for an object",
@@ -77,32 +79,32 @@ the object is valid then. The exit code is 1 if not.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&o.file, "filename", "f", "", "`File` with the object of the request, or the one that is deleted or connected to, or the patch of --patch. With -, standard input.")
-	flags.StringVar(&o.old, "old", "", "`File` with the object before an update, by default the object itself; or the object whose subresource -f has, such as the Pod of an Eviction.")
-	flags.StringVar(&o.operation, "operation", "", "CREATE, UPDATE, DELETE or CONNECT. By default, CREATE, UPDATE with --old, and CONNECT for subresources that are connected to.")
+	flags.StringVarP(&o.file, "filename", "f", "", "`FILE` with the object of the request, or the one that is deleted or connected to, or the patch of --patch. With -, standard input.")
+	flags.StringVar(&o.old, "old", "", "`FILE` with the object before an update, by default the object itself; or the object whose subresource -f has, such as the Pod of an Eviction.")
+	flags.StringVar(&o.operation, "operation", "", "`OPERATION`: CREATE, UPDATE, DELETE or CONNECT. By default, CREATE, UPDATE with --old, and CONNECT for subresources that are connected to.")
 	flags.BoolVar(&o.collection, "collection", false, "Delete the objects of -f as a collection: each has a review.")
-	flags.StringVar(&o.patch, "patch", "", "Make the request by a patch, which -f has: apply, merge, strategic or json. --old has the object.")
-	flags.StringVar(&o.subresource, "subresource", "", "Subresource of the request, such as scale or status.")
-	flags.StringVar(&o.name, "name", "", "Name in the path of a connection, if it isn't that of the object: web:8080, or https:web:8443.")
-	flags.StringVarP(&o.namespace, "namespace", "n", "", "Namespace of objects that have none. By default, \"default\".")
-	flags.StringVar(&o.as.UserName, "as", "", "`User` who makes the request. By default, the admin.")
-	flags.StringArrayVar(&o.as.Groups, "as-group", nil, "`Group` of the user. May be repeated.")
+	flags.StringVar(&o.patch, "patch", "", "Make the request by a patch of this `TYPE`, which -f has: apply, merge, strategic or json. --old has the object.")
+	flags.StringVar(&o.subresource, "subresource", "", "Subresource `NAME` of the request, such as scale or status.")
+	flags.StringVar(&o.name, "name", "", "`NAME` in the path of a connection, if it isn't that of the object: web:8080, or https:web:8443.")
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "`NAMESPACE` of objects that have none. By default, \"default\".")
+	flags.StringVar(&o.as.UserName, "as", "", "`USER` who makes the request. By default, the admin.")
+	flags.StringArrayVar(&o.as.Groups, "as-group", nil, "`GROUP` of the user. May be repeated.")
 	flags.StringVar(&o.as.UID, "as-uid", "", "`UID` of the user.")
-	flags.StringArrayVar(&o.asExtra, "as-user-extra", nil, "Extra `key=value` of the user. May be repeated.")
+	flags.StringArrayVar(&o.asExtra, "as-user-extra", nil, "Extra `KEY=VALUE` of the user. May be repeated.")
 	flags.BoolVar(&o.request.DryRun, "dry-run", false, "Make the request a dry run.")
-	flags.StringVar(&o.request.FieldManager, "field-manager", "", "Field manager of the write. By default, none, and miniapi with --patch apply.")
-	flags.StringVar(&o.request.FieldValidation, "field-validation", "", "Field validation of the write: Ignore, Warn or Strict.")
+	flags.StringVar(&o.request.FieldManager, "field-manager", "", "Field manager `NAME` of the write. By default, none, and miniapi with --patch apply.")
+	flags.StringVar(&o.request.FieldValidation, "field-validation", "", "Field validation `LEVEL` of the write: Ignore, Warn or Strict.")
 	flags.BoolVar(&o.request.Force, "force", false, "Take fields from other managers, with --patch apply.")
 	flags.BoolVar(&o.request.Replace, "replace", false, "Update by the object as it is in -f, without the metadata that the server has set, such as the uid.")
-	flags.Int64Var(&o.request.GracePeriod, "grace-period", unset, "Seconds of grace of the deletion. With -1, the server's default.")
-	flags.StringVar(&o.request.PropagationPolicy, "propagation-policy", "", "Propagation policy of the deletion: Background, Foreground or Orphan.")
+	flags.Int64Var(&o.request.GracePeriod, "grace-period", unset, "`SECONDS` of grace of the deletion. With -1, the server's default.")
+	flags.StringVar(&o.request.PropagationPolicy, "propagation-policy", "", "Propagation `POLICY` of the deletion: Background, Foreground or Orphan.")
 	flags.BoolVar(&o.request.Preconditions, "preconditions", false, "Delete the object only with its uid and resource version.")
-	flags.StringVar(&o.reviewVersion, "review-version", "v1", "Version of the review: v1 or v1beta1.")
+	flags.StringVar(&o.reviewVersion, "review-version", "v1", "`VERSION` of the review: v1 or v1beta1.")
 	flags.BoolVar(&o.validating, "validating", false, "Make the webhook a validating one. By default, it is a mutating one.")
-	flags.StringVar(&o.webhookVersion, "webhook-version", "", "`Group/version` for which the webhook is registered, to which the object is converted. By default, that of the object.")
-	flags.DurationVar(&o.timeout, "timeout", 10*time.Second, "timeoutSeconds of the webhook, which must respond to --url in this time: from 1s to 30s.")
-	flags.StringArrayVar(&o.apply, "apply", nil, "Apply the manifests of this `path` before. May be repeated.")
-	flags.StringVarP(&o.output, "output", "o", "json", "Format: json or yaml.")
+	flags.StringVar(&o.webhookVersion, "webhook-version", "", "`GROUP/VERSION` for which the webhook is registered, to which the object is converted. By default, that of the object.")
+	flags.DurationVar(&o.timeout, "timeout", 10*time.Second, "timeoutSeconds of the webhook, which must respond to --url in this `DURATION`: from 1s to 30s.")
+	flags.StringArrayVar(&o.apply, "apply", nil, "Apply the manifests of this `PATH` before: a file, a folder, a glob, a kustomization, or - for standard input. May be repeated.")
+	o.output.AddFlag(cmd, "Format: json or yaml.", output.JSON, output.YAML)
 	flags.StringVar(&o.url, "url", "", "Send the review to the webhook at this `URL`, and judge its response.")
 	o.trust.AddFlags(flags)
 	return cmd
@@ -117,7 +119,7 @@ func (o *reviewOptions) run(ctx context.Context, in io.Reader, out, errOut io.Wr
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
-	objects, err := manifests.Load(o.apply...)
+	objects, err := kustomization.Load(ctx, o.apply, in)
 	if err != nil {
 		return cli.UsageError{Err: fmt.Errorf("--apply: %w", err)}
 	}
@@ -220,8 +222,6 @@ func (o *reviewOptions) webhook() (webhook review.Webhook, err error) {
 	switch {
 	case o.reviewVersion != "v1" && o.reviewVersion != "v1beta1":
 		return webhook, fmt.Errorf("--review-version %q: must be v1 or v1beta1", o.reviewVersion)
-	case o.output != "json" && o.output != "yaml":
-		return webhook, fmt.Errorf("--output %q: must be json or yaml", o.output)
 	case o.timeout < time.Second || o.timeout > trust.CallTimeout || o.timeout%time.Second != 0:
 		return webhook, fmt.Errorf("--timeout %s: must be a number of seconds from 1s to 30s", o.timeout)
 	}
@@ -275,14 +275,14 @@ func (o *reviewOptions) print(out io.Writer, outcome *review.Outcome, of func(re
 		var indented bytes.Buffer
 		if json.Indent(&indented, body, "", "  ") == nil {
 			text = append(indented.Bytes(), '\n')
-			if o.output == "yaml" {
+			if o.output.Name == output.YAML {
 				var err error
 				if text, err = yaml.JSONToYAML(body); err != nil {
 					return err
 				}
 			}
 		}
-		if printed && o.output == "yaml" {
+		if printed && o.output.Name == output.YAML {
 			text = append([]byte("---\n"), text...)
 		}
 		printed = true

@@ -12,6 +12,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kustomization"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/launch"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/logging"
 	"github.com/miniapi-dev/miniapi/pkg/controllers"
@@ -56,8 +57,8 @@ Flags that kube-apiserver has, too, have the same names.`,
 		Args: cli.UsageArgs(cli.FlagsAlone),
 	}
 	own := pflag.NewFlagSet("serve", pflag.ContinueOnError)
-	own.StringVar(&o.kubeconfig, "write-kubeconfig", "miniapi.kubeconfig", "Write the admin's kubeconfig to this `file`.")
-	own.StringArrayVar(&o.apply, "apply", nil, "Apply the manifests of this `path`, a file, a folder or a glob, in order, before the server says that it is ready. May be repeated.")
+	own.StringVar(&o.kubeconfig, "write-kubeconfig", "miniapi.kubeconfig", "Write the admin's kubeconfig to this `FILE`.")
+	own.StringArrayVar(&o.apply, "apply", nil, "Apply the manifests of this `PATH`, in order, before the server says that it is ready: a file, a folder, a glob, a folder with a kustomization, or - for standard input. May be repeated.")
 	own.BoolVar(&o.skipUnknown, "apply-skip-unknown", false, "Skip objects of unknown kinds, with a line for each, instead of failing.")
 	own.BoolVar(&o.helpAll, cli.HelpAll, false, "Print all flags, kube-apiserver's and its feature gates among them.")
 	printAll := setShortHelp(cmd, o.AddFlags(cmd, own), cli.Columns())
@@ -66,16 +67,19 @@ Flags that kube-apiserver has, too, have the same names.`,
 			printAll()
 			return nil
 		}
-		return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		return o.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 	}
 	return cmd
 }
 
-func (o *serveOptions) run(parent context.Context, out, errOut io.Writer) error {
+func (o *serveOptions) run(parent context.Context, in io.Reader, out, errOut io.Writer) error {
 	if o.PrintVersion(out) {
 		return nil
 	}
 	log := &logging.Quiet{To: errOut}
+	if cli.IsTerminal(errOut) && !o.LogFormatGiven() {
+		log.To = logging.People{To: errOut}
+	}
 	logTo := io.Writer(log)
 	if o.Verbose() {
 		logTo = errOut
@@ -87,7 +91,7 @@ func (o *serveOptions) run(parent context.Context, out, errOut io.Writer) error 
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
-	objects, err := manifests.Load(o.apply...)
+	objects, err := kustomization.Load(parent, o.apply, in)
 	if err != nil {
 		return cli.UsageError{Err: fmt.Errorf("--apply: %w", err)}
 	}

@@ -5,15 +5,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/browser"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/complete"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/launch"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/output"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/traceclient"
 	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 	"github.com/miniapi-dev/miniapi/pkg/trace"
@@ -28,11 +29,11 @@ type traceOptions struct {
 	object     string
 	user       string
 	limit      int
-	output     string
+	output     output.Format
 }
 
-// traceOutputs are the values of --output. The value "" prints a timeline.
-var traceOutputs = []string{"", "wide", "json", "yaml"}
+// wide is the value of --output for a timeline with all details.
+const wide = "wide"
 
 // lastRequests is the default of --limit.
 const lastRequests = 20
@@ -54,27 +55,26 @@ requests are recorded while "miniapi trace --follow" runs.
     miniapi trace why ValidatingWebhookConfiguration/my-webhook pods/web`,
 		Args: cli.UsageArgs(cli.KnownSubcommand),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.run(cmd.Context(), cmd.OutOrStdout())
+			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	persistent := cmd.PersistentFlags()
-	o.kubeconfig.AddFlag(persistent)
-	persistent.StringVarP(&o.namespace, "namespace", "n", "", "Namespace of the object. By default, all namespaces, and for \"why\" that of the kubeconfig.")
+	o.kubeconfig.AddFlags(cmd, persistent)
+	persistent.StringVarP(&o.namespace, "namespace", "n", "", "`NAMESPACE` of the object. By default, all namespaces, and for \"why\" that of the kubeconfig.")
 	flags := cmd.Flags()
 	flags.BoolVarP(&o.follow, "follow", "f", false, "Show requests from now on, as they end.")
 	flags.StringVar(&o.object, "for", "", "Show requests for a `RESOURCE/NAME` alone, for a RESOURCE, or for a RESOURCE/NAMESPACE/NAME.")
-	flags.StringVar(&o.user, "user", "", "Show requests of this user alone.")
-	flags.IntVar(&o.limit, "limit", lastRequests, "Show at most this many of the last requests; 0 shows all.")
-	flags.StringVarP(&o.output, "output", "o", "", "Format: wide has all plugins, the parts of the time of calls, and more; json and yaml have everything.")
+	flags.StringVar(&o.user, "user", "", "Show requests of this `USER` alone.")
+	flags.IntVar(&o.limit, "limit", lastRequests, "Show at most `N` of the last requests; 0 shows all.")
+	o.output.AddFlag(cmd, "Format: wide has all plugins, the parts of the time of calls, and more; json and yaml have everything.", wide, output.JSON, output.YAML)
 	flags.BoolVar(&o.open, "open", false, "Open the server's page about requests in a browser. Its link signs the browser in once, as the kubeconfig's user.")
+	// RegisterFlagCompletionFunc fails only for unknown flags.
+	_ = cmd.RegisterFlagCompletionFunc("for", complete.Object(&o.kubeconfig, &o.namespace, true))
 	cmd.AddCommand(newTraceWhyCommand(o))
 	return cmd
 }
 
-func (o *traceOptions) run(ctx context.Context, out io.Writer) error {
-	if !slices.Contains(traceOutputs, o.output) {
-		return cli.UsageError{Err: fmt.Errorf("--output %q: must be wide, json or yaml", o.output)}
-	}
+func (o *traceOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	if o.limit < 0 {
 		return cli.UsageError{Err: fmt.Errorf("--limit %d: must be at least 0", o.limit)}
 	}
@@ -86,19 +86,33 @@ func (o *traceOptions) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	client, selection := traceclient.New(server), traceclient.Selection{Object: object, User: o.user}
-	switch {
-	case o.open:
+	client := traceclient.New(server)
+	if o.open {
 		return openPage(ctx, client, out)
-	case o.follow:
+	}
+	object, unserved := client.Resolve(object)
+	if unserved != nil {
+		unserved = cli.UsageError{Err: fmt.Errorf("--for %q: %w", o.object, unserved)}
+	}
+	selection := traceclient.Selection{Object: object, User: o.user}
+	if o.follow {
+		if unserved != nil {
+			return unserved
+		}
 		return o.stream(ctx, client, selection, out)
 	}
 	list, err := client.Recorded(ctx, selection, o.limit)
 	if err != nil {
 		return err
 	}
+	if unserved != nil && len(list.Requests) == 0 {
+		return unserved
+	}
 	if !list.Recording {
 		return fmt.Errorf("the server %s of kubeconfig %s records no requests: start the server with --trace-requests=100, or print requests as they end with --follow", server.Host, server.Name)
+	}
+	if len(list.Requests) == 0 {
+		fmt.Fprintln(errOut, "No recorded request matches: only writes and connections reach admission.")
 	}
 	return o.show(out, list.Requests)
 }
@@ -116,16 +130,16 @@ func (o *traceOptions) show(out io.Writer, requests []*trace.Request) error {
 func (o *traceOptions) showOne(out io.Writer, request *trace.Request) error {
 	var text []byte
 	var err error
-	switch o.output {
-	case "json":
+	switch o.output.Name {
+	case output.JSON:
 		text, err = json.Marshal(request)
 		text = append(text, '\n')
-	case "yaml":
+	case output.YAML:
 		text, err = yaml.Marshal(request)
 		text = append([]byte("---\n"), text...)
 	default:
 		detail := trace.Brief
-		if o.output == "wide" {
+		if o.output.Name == wide {
 			detail = trace.Wide
 		}
 		return trace.WriteTimeline(out, request, detail)

@@ -9,12 +9,15 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/complete"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/input"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/output"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/traceclient"
 	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
+	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
 // whyOptions are the flags of "miniapi trace why".
@@ -26,7 +29,7 @@ type whyOptions struct {
 	subresource string
 	as          string
 	groups      []string
-	output      string
+	output      output.Format
 }
 
 func newTraceWhyCommand(parent *traceOptions) *cobra.Command {
@@ -50,15 +53,26 @@ With --dry-run -f, the answer is about a request that wasn't made. Neither calls
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd.Context(), args, cmd.InOrStdin(), cmd.OutOrStdout())
 		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			switch {
+			case len(args) == 0:
+				return complete.Asked(&o.kubeconfig)(cmd, args, typed)
+			case len(args) == 1 && !o.dryRun:
+				return complete.Object(&o.kubeconfig, &o.namespace, false)(cmd, args, typed)
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		},
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&o.dryRun, "dry-run", false, "Answer for a request that isn't made; -f has its object.")
-	flags.StringVarP(&o.file, "filename", "f", "", "Manifest of the object for --dry-run; - reads it from standard input.")
-	flags.StringVar(&o.operation, "operation", "", "Operation for --dry-run: CREATE, UPDATE, DELETE or CONNECT. The default is CREATE.")
-	flags.StringVar(&o.subresource, "subresource", "", "Subresource for --dry-run: status or scale of an UPDATE, exec of a CONNECT.")
-	flags.StringVar(&o.as, "as", "", "User that makes the request of --dry-run. By default, that of the kubeconfig.")
-	flags.StringSliceVar(&o.groups, "as-group", nil, "Groups of the user of --as.")
-	flags.StringVarP(&o.output, "output", "o", "", "Format: json or yaml has the answer in parts.")
+	flags.StringVarP(&o.file, "filename", "f", "", "Manifest `FILE` of the object for --dry-run; - reads it from standard input.")
+	flags.StringVar(&o.operation, "operation", "", "`OPERATION` for --dry-run: CREATE, UPDATE, DELETE or CONNECT. The default is CREATE.")
+	flags.StringVar(&o.subresource, "subresource", "", "Subresource `NAME` for --dry-run: status or scale of an UPDATE, exec of a CONNECT.")
+	flags.StringVar(&o.as, "as", "", "`USER` that makes the request of --dry-run. By default, that of the kubeconfig.")
+	flags.StringSliceVar(&o.groups, "as-group", nil, "`GROUPS` of the user of --as.")
+	o.output.AddFlag(cmd, "Format: json or yaml has the answer in parts.", output.JSON, output.YAML)
+	// RegisterFlagCompletionFunc fails only for unknown flags.
+	_ = cmd.RegisterFlagCompletionFunc("operation", cobra.FixedCompletions([]string{"CREATE", "UPDATE", "DELETE", "CONNECT"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -90,7 +104,7 @@ func (o *whyOptions) run(ctx context.Context, args []string, in io.Reader, out i
 		}
 		why, err := client.Evaluate(ctx, evaluation)
 		if err != nil {
-			return err
+			return usage(err)
 		}
 		return o.show(out, why)
 	}
@@ -98,11 +112,24 @@ func (o *whyOptions) run(ctx context.Context, args []string, in io.Reader, out i
 	if err != nil || object.Name == "" {
 		return cli.UsageError{Err: fmt.Errorf("argument %q: must be RESOURCE/NAME, such as pods/web, or RESOURCE/NAMESPACE/NAME", args[1])}
 	}
+	object, unserved := client.Resolve(object)
 	why, err := client.Why(ctx, args[0], object)
 	if err != nil {
-		return err
+		return usage(err)
+	}
+	if unserved != nil && why.Answers[0].Verdict.Reason == trace.NotRecorded {
+		return cli.UsageError{Err: fmt.Errorf("argument %q: %w", args[1], unserved)}
 	}
 	return o.show(out, why)
+}
+
+// usage returns the error of a question that the server refuses, such as one about an unknown kind, as a UsageError. It
+// returns other errors as they are.
+func usage(err error) error {
+	if apierrors.IsBadRequest(err) {
+		return cli.UsageError{Err: err}
+	}
+	return err
 }
 
 // check returns all errors of the arguments and flags, joined.
@@ -126,9 +153,6 @@ func (o *whyOptions) check(args []string) error {
 	}
 	if len(o.groups) > 0 && o.as == "" {
 		errs = append(errs, fmt.Errorf("--as-group %q: give --as too, the user of these groups", o.groups))
-	}
-	if o.output != "" && o.output != "json" && o.output != "yaml" {
-		errs = append(errs, fmt.Errorf("--output %q: must be json or yaml", o.output))
 	}
 	return errors.Join(errs...)
 }
@@ -156,24 +180,12 @@ func (o *whyOptions) evaluation(webhook, namespace string, in io.Reader) (admiss
 }
 
 func (o *whyOptions) show(out io.Writer, why admissiontrace.Why) error {
-	switch o.output {
-	case "json":
-		encoded, err := json.Marshal(why.Answers)
-		if err == nil {
-			_, err = fmt.Fprintf(out, "%s\n", encoded)
+	return o.output.Print(out, why.Answers, func(out io.Writer) error {
+		for _, answer := range why.Answers {
+			if _, err := fmt.Fprintln(out, answer.Sentence); err != nil {
+				return err
+			}
 		}
-		return err
-	case "yaml":
-		encoded, err := yaml.Marshal(why.Answers)
-		if err == nil {
-			_, err = out.Write(encoded)
-		}
-		return err
-	}
-	for _, answer := range why.Answers {
-		if _, err := fmt.Fprintln(out, answer.Sentence); err != nil {
-			return err
-		}
-	}
-	return nil
+		return nil
+	})
 }

@@ -89,7 +89,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 // AddOwnFlags adds the flags that kube-apiserver doesn't have.
 func (o *Options) AddOwnFlags(flags *pflag.FlagSet) {
 	flags.Var(o.Services, "webhook-service",
-		"Call the webhooks of a service at this address instead of the address in the API: `service=address`, in the form NAMESPACE/NAME[:PORT]=HOST:PORT. The webhook's certificate must be of NAME.NAMESPACE.svc, and of the caBundle or, without one, of this server's own authority. May be repeated.")
+		"Call the webhooks of a service at this address instead of the address in the API: `NAMESPACE/NAME[:PORT]=HOST:PORT`. The webhook's certificate must be of NAME.NAMESPACE.svc, and of the caBundle or, without one, of this server's own authority. May be repeated.")
 }
 
 // Validate returns the errors of the options. Each error names its flag.
@@ -160,6 +160,9 @@ func (o *Options) Hides(plugin string, resource schema.GroupResource) bool {
 	webhooks := plugin == trace.MutatingPlugin || plugin == trace.ValidatingPlugin
 	return (!webhooks || o.ExcludeReviews) && slices.Contains(notIntercepted, resource)
 }
+
+// PluginNames returns the names of all plugins, in the order of the chain.
+func PluginNames() []string { return pluginNames(nil) }
 
 // pluginNames returns the names of the plugins that the filter selects, in the order of the chain. A nil filter
 // selects all.

@@ -272,8 +272,8 @@ func (o *Options) addFeatureFlags(fs *pflag.FlagSet) {
 }
 
 func (o *Options) addOwnFlags(fs *pflag.FlagSet) {
-	fs.StringSliceVar((*[]string)(&o.Controllers), "controllers", o.Controllers, fmt.Sprintf("The `controllers` that run in the server: * for all, NAME for one, -NAME for all but one, and nothing for none. They are %s.", strings.Join(controllers.Names(), ", ")))
-	fs.StringVar(&o.DataDir, "data-dir", o.DataDir, "Keep the data and the server's keys in this `folder`, across restarts. Without it, and without --etcd-servers, the data is gone at exit.")
+	fs.StringSliceVar((*[]string)(&o.Controllers), "controllers", o.Controllers, fmt.Sprintf("The `CONTROLLERS` that run in the server: * for all, NAME for one, -NAME for all but one, and nothing for none. They are %s.", strings.Join(controllers.Names(), ", ")))
+	fs.StringVar(&o.DataDir, "data-dir", o.DataDir, "Keep the data and the server's keys in this folder `DIR`, across restarts. Without it, and without --etcd-servers, the data is gone at exit.")
 }
 
 func (o *Options) addMiscFlags(fs *pflag.FlagSet) {

@@ -28,9 +28,9 @@ func NewOptions() *Options { return &Options{Limits: trace.Limits{Bytes: trace.D
 // AddFlags adds the flags of the options.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.Requests, "trace-requests", o.Requests,
-		"Remember what admission did with this many of the last requests, for \"miniapi trace\". With 0, requests are recorded only while \"miniapi trace --follow\" runs.")
+		"Remember what admission did with the last `N` requests, for \"miniapi trace\". With 0, requests are recorded only while \"miniapi trace --follow\" runs.")
 	flags.Int64Var(&o.Bytes, "trace-bytes", o.Bytes,
-		"Approximate memory for --trace-requests, in bytes. Beyond it, the server forgets the oldest requests.")
+		"Approximate memory for --trace-requests, in `BYTES`. Beyond it, the server forgets the oldest requests.")
 	flags.BoolVar(&o.Secrets, "trace-secrets", o.Secrets,
 		"Remember the contents of Secrets and tokens with --trace-requests. By default they are replaced by \""+trace.Redacted+"\".")
 	flags.BoolVar(&o.ExplainDenials, "explain-denials", o.ExplainDenials,

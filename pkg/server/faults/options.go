@@ -24,11 +24,11 @@ type Options struct {
 // AddFlags adds the flags.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.Faults, "fault", o.Faults,
-		"Inject a `fault` into the server's answers or its calls of webhooks, as in verbs=update,resources=pods,requests=3,conflict or webhooks=*,latency=2s. May be repeated.")
+		"Inject a `FAULT` into the server's answers or its calls of webhooks, as in verbs=update,resources=pods,requests=3,conflict or webhooks=*,latency=2s. May be repeated.")
 	flags.StringVar(&o.File, "fault-file", o.File,
-		"Inject the faults of this `file`, in YAML. The file is read again when it changes.")
+		"Inject the faults of this `FILE`, in YAML. The file is read again when it changes.")
 	flags.Uint64Var(&o.Seed, "fault-seed", o.Seed,
-		"Seed of the random choices: which requests meet a fault with a share, and random latencies. The same seed makes the same choices.")
+		"`SEED` of the random choices: which requests meet a fault with a share, and random latencies. The same seed makes the same choices.")
 }
 
 // Validate returns the errors of the flags, and the errors of the file. It doesn't read a file that is a pipe. Each error

@@ -31,9 +31,9 @@ func NewOptions() *Options {
 // AddFlags adds the flags. kube-apiserver has none of them.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Enabled, "runtime-hooks", o.Enabled, "Serve ExtensionConfigs (runtime.cluster.x-k8s.io), discover their extensions, and call runtime hooks.")
-	fs.DurationVar(&o.Period, "runtime-hooks-period", o.Period, "The time until an extension that was discovered is asked for its handlers again.")
-	fs.StringVar(&o.CertFile, "runtime-extension-client-cert-file", o.CertFile, "The `file` with the client certificate that extensions are shown. Each call uses the file as it is then.")
-	fs.StringVar(&o.KeyFile, "runtime-extension-client-key-file", o.KeyFile, "The `file` with the key of --runtime-extension-client-cert-file.")
+	fs.DurationVar(&o.Period, "runtime-hooks-period", o.Period, "The `DURATION` until an extension that was discovered is asked for its handlers again.")
+	fs.StringVar(&o.CertFile, "runtime-extension-client-cert-file", o.CertFile, "The `FILE` with the client certificate that extensions are shown. Each call uses the file as it is then.")
+	fs.StringVar(&o.KeyFile, "runtime-extension-client-key-file", o.KeyFile, "The `FILE` with the key of --runtime-extension-client-cert-file.")
 }
 
 // Validate returns the errors of the options. Each error names its flag.

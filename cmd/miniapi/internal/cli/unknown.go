@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,9 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
-
-// HelpAll is the name of the flag that prints all flags of a command. The command's --help prints only some of them.
-const HelpAll = "help-all"
 
 const (
 	// maxSimilar is the greatest number of similar flags that an error suggests. If more flags are similar, the error
@@ -22,28 +18,12 @@ const (
 	maxDistance = 2
 )
 
-// FlagError turns an error of a flag into a UsageError, with suggestions for an unknown flag.
-func FlagError(cmd *cobra.Command, err error) error {
-	unknown := (*pflag.NotExistError)(nil)
-	if !errors.As(err, &unknown) {
-		return UsageError{err}
-	}
-	help := cmd.CommandPath() + " --help"
-	if cmd.Flags().Lookup(HelpAll) != nil {
-		help = cmd.CommandPath() + " --" + HelpAll
-	}
-	similar := similarFlags(cmd.Flags(), unknown)
-	if len(similar) == 0 || len(similar) > maxSimilar {
-		return UsageError{fmt.Errorf("%w: see %s", err, help)}
-	}
-	return UsageError{fmt.Errorf("%w: did you mean --%s?", err, strings.Join(similar, " or --"))}
-}
-
 // KnownSubcommand refuses an argument that isn't the name of a subcommand.
 func KnownSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	cmd.SuggestionsMinimumDistance = maxDistance
 	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
 		return fmt.Errorf("unknown command %q: did you mean %s?", args[0], strings.Join(similar, " or "))
 	}

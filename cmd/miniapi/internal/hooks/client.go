@@ -36,6 +36,20 @@ func Catalog() (*catalog.Catalog, error) {
 	return c, clusterapi.AddToCatalog(c)
 }
 
+// Names returns the names of the hooks of Cluster API.
+func Names() []string {
+	c, err := Catalog()
+	if err != nil {
+		return nil // the commands that use the catalog return the error
+	}
+	var names []string
+	for _, hook := range c.Hooks() {
+		names = append(names, hook.Hook)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // Configs reads the ExtensionConfigs of a server, sorted by name. If the server doesn't serve the current version,
 // Configs reads the version v1alpha1, which an older Cluster API serves.
 func Configs(ctx context.Context, config *rest.Config) ([]runtimev1.ExtensionConfig, error) {

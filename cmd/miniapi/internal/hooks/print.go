@@ -18,13 +18,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
 )
 
-// PrintHandlers prints a table of the handlers of ExtensionConfigs, grouped by hook and in the order of their calls.
-// The ExtensionConfigs must be sorted by name. After the table, PrintHandlers prints the ExtensionConfigs that have not
-// been discovered.
-func PrintHandlers(out io.Writer, configs []runtimev1.ExtensionConfig) error {
-	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(w, "HOOK\tHANDLER\tTIMEOUT\tFAILURE POLICY")
-	var handlers []runtimev1.ExtensionHandler
+// Handlers returns the handlers of ExtensionConfigs, grouped by hook and in the order of their calls. The ExtensionConfigs
+// must be sorted by name.
+func Handlers(configs []runtimev1.ExtensionConfig) []runtimev1.ExtensionHandler {
+	handlers := []runtimev1.ExtensionHandler{}
 	for _, config := range configs {
 		handlers = append(handlers, config.Status.Handlers...)
 	}
@@ -32,7 +29,16 @@ func PrintHandlers(out io.Writer, configs []runtimev1.ExtensionConfig) error {
 	slices.SortStableFunc(handlers, func(a, b runtimev1.ExtensionHandler) int {
 		return cmp.Or(cmp.Compare(a.RequestHook.APIVersion, b.RequestHook.APIVersion), cmp.Compare(a.RequestHook.Hook, b.RequestHook.Hook))
 	})
-	for _, h := range handlers {
+	return handlers
+}
+
+// PrintHandlers prints a table of the handlers of ExtensionConfigs, grouped by hook and in the order of their calls.
+// The ExtensionConfigs must be sorted by name. After the table, PrintHandlers prints the ExtensionConfigs that have not
+// been discovered.
+func PrintHandlers(out io.Writer, configs []runtimev1.ExtensionConfig) error {
+	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(w, "HOOK\tHANDLER\tTIMEOUT\tFAILURE POLICY")
+	for _, h := range Handlers(configs) {
 		fmt.Fprintf(w, "%s/%s\t%s\t%ds\t%s\n", h.RequestHook.APIVersion, h.RequestHook.Hook, h.Name, h.TimeoutSeconds, h.FailurePolicy)
 	}
 	if err := w.Flush(); err != nil {

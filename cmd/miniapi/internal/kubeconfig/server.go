@@ -2,7 +2,9 @@ package kubeconfig
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -34,8 +36,13 @@ func (s *Source) Server() (*Server, error) {
 	return &Server{Name: s.Name(), Host: config.Host, Namespace: namespace, Client: client.Discovery().RESTClient()}, nil
 }
 
-// Wrap adds the address of the server and the path of the kubeconfig to an error.
+// Wrap adds the address of the server and the path of the kubeconfig to an error. If the server wasn't reached, it also adds
+// what to do.
 func (s *Server) Wrap(err error) error {
+	var unreached *url.Error
+	if errors.As(err, &unreached) {
+		return fmt.Errorf("server %s of kubeconfig %s: %w: start the server, or give the kubeconfig of one that runs", s.Host, s.Name, unreached.Err)
+	}
 	return fmt.Errorf("request to %s of kubeconfig %s: %w", s.Host, s.Name, err)
 }
 

@@ -3,25 +3,44 @@ package kubeconfig
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
 // Source names the kubeconfig of a running server, for commands that make requests to the server.
 type Source struct {
-	// File is the value of --kubeconfig, or "".
-	File string
+	// File and Context are the values of --kubeconfig and --context, or "".
+	File, Context string
 }
 
-// AddFlag adds --kubeconfig.
-func (s *Source) AddFlag(flags *pflag.FlagSet) {
-	flags.StringVar(&s.File, "kubeconfig", "", "Kubeconfig of the server. By default, the file of $KUBECONFIG, or else miniapi.kubeconfig.")
+// AddFlags adds --kubeconfig and --context to the flags of a command.
+func (s *Source) AddFlags(cmd *cobra.Command, flags *pflag.FlagSet) {
+	flags.StringVar(&s.File, "kubeconfig", "", "Kubeconfig `FILE` of the server. By default, the file of $KUBECONFIG, or else miniapi.kubeconfig.")
+	flags.StringVar(&s.Context, "context", "", "Context `NAME` in the kubeconfig. By default, its current context.")
+	// RegisterFlagCompletionFunc fails only for unknown flags.
+	_ = cmd.RegisterFlagCompletionFunc("context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return s.contexts(), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// contexts returns the names of the contexts in the kubeconfig, or nil if it can't be read.
+func (s *Source) contexts() []string {
+	config, err := s.load().RawConfig()
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(config.Contexts))
 }
 
 // Name returns the value of --kubeconfig, or else the value of $KUBECONFIG, which may be a list of paths, or else
@@ -39,6 +58,9 @@ func (s *Source) Name() string {
 // ~/.kube/config, because that may be the kubeconfig of another cluster.
 func (s *Source) ClientConfig() (*rest.Config, error) {
 	config, err := s.load().ClientConfig()
+	if contexts := s.contexts(); err != nil && s.Context != "" && len(contexts) > 0 && !slices.Contains(contexts, s.Context) {
+		return nil, cli.UsageError{Err: fmt.Errorf("--context %s: kubeconfig %s must have a context of this name: it has %q", s.Context, s.Name(), contexts)}
+	}
 	if clientcmd.IsEmptyConfig(err) {
 		return nil, fmt.Errorf("kubeconfig %s: has no cluster, or doesn't exist: --kubeconfig or $%s must name the kubeconfig of a server", s.Name(), clientcmd.RecommendedConfigPathEnvVar)
 	}
@@ -66,5 +88,5 @@ func (s *Source) load() clientcmd.ClientConfig {
 	if s.File != "" {
 		rules = &clientcmd.ClientConfigLoadingRules{ExplicitPath: s.File}
 	}
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil)
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: s.Context})
 }

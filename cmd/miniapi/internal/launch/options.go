@@ -4,6 +4,7 @@
 package launch
 
 import (
+	"context"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -14,8 +15,10 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/complete"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeonly"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/logging"
+	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
@@ -23,9 +26,11 @@ import (
 type Options struct {
 	Server *server.Options
 
-	logs     *logs.Options
-	kubeOnly kubeonly.Given
-	version  versionFlag
+	logs *logs.Options
+	// logFormat is the flag --logging-format.
+	logFormat *pflag.Flag
+	kubeOnly  kubeonly.Given
+	version   versionFlag
 	// logRequests is the value of --log-requests: if it is true, the log has a line for each request.
 	logRequests bool
 }
@@ -47,6 +52,7 @@ func (o *Options) AddFlags(cmd *cobra.Command, own *pflag.FlagSet) cliflag.Named
 	for _, fs := range sections.FlagSets {
 		cmd.Flags().AddFlagSet(fs)
 	}
+	o.logFormat = cmd.Flags().Lookup("logging-format")
 	o.kubeOnly.AddFlags(cmd.Flags())
 	o.kubeOnly.WrapFeatureGates(cmd.Flags().Lookup("feature-gates"), o.Server)
 	o.Server.Flagz = flagz.NamedFlagSetsReader{FlagSets: sections}
@@ -54,6 +60,10 @@ func (o *Options) AddFlags(cmd *cobra.Command, own *pflag.FlagSet) cliflag.Named
 	cmd.DisableFlagsInUseLine = true
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	completeFiles(cmd.Flags())
+	for _, flag := range []string{"enable-admission-plugins", "disable-admission-plugins"} {
+		// RegisterFlagCompletionFunc fails only for unknown flags.
+		_ = cmd.RegisterFlagCompletionFunc(flag, complete.List(func(context.Context) []string { return admission.PluginNames() }))
+	}
 	return sections
 }
 
@@ -77,6 +87,9 @@ func completeFiles(flags *pflag.FlagSet) {
 
 // Verbose reports whether the flags set a verbosity (-v, --vmodule) or a log format other than text.
 func (o *Options) Verbose() bool { return logging.Verbose(o.logs) }
+
+// LogFormatGiven reports whether the command line has --logging-format.
+func (o *Options) LogFormatGiven() bool { return o.logFormat.Changed }
 
 // Begin prints the warning about flags without an effect, and sets up the log. A command must call Begin before Run.
 func (o *Options) Begin(errOut, log io.Writer) error {

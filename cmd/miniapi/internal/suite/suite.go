@@ -15,9 +15,11 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/complete"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/output"
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
 	"github.com/miniapi-dev/miniapi/pkg/conformance/report"
 	"github.com/miniapi-dev/miniapi/pkg/server/files"
@@ -28,25 +30,45 @@ type Options struct {
 	Run conformance.Options
 	// List lists the cases, and runs none.
 	List    bool
-	output  string
+	output  output.Format
 	reports []string
 }
 
-// AddFlags adds the flags.
-func (o *Options) AddFlags(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&o.Run.Selection.Only, "only", nil, "Run the cases whose identifiers match one of these `globs`, such as review.* or *.dryRun*.")
-	flags.StringSliceVar(&o.Run.Selection.Skip, "skip", nil, "Don't run the cases whose identifiers match one of these `globs`.")
+// AddFlags adds the flags to a command. The function known returns the cases whose identifiers complete --only and --skip.
+func (o *Options) AddFlags(cmd *cobra.Command, known func(context.Context) []conformance.Case) {
+	flags := cmd.Flags()
+	flags.StringSliceVar(&o.Run.Selection.Only, "only", nil, "Run the cases whose identifiers match one of these `GLOBS`, such as review.* or *.dryRun*.")
+	flags.StringSliceVar(&o.Run.Selection.Skip, "skip", nil, "Don't run the cases whose identifiers match one of these `GLOBS`.")
 	flags.BoolVar(&o.List, "list", false, "List the cases, with their promises and sources, and run none.")
-	flags.IntVar(&o.Run.Parallel, "parallel", conformance.DefaultParallel, "How many cases run at once.")
-	flags.StringVarP(&o.output, "output", "o", "text", "Format of the report: "+strings.Join(report.Formats(), ", ")+".")
+	flags.IntVar(&o.Run.Parallel, "parallel", conformance.DefaultParallel, "Run `N` cases at once.")
+	o.output.Name = "text"
+	o.output.AddFlag(cmd, fmt.Sprintf("Format of the report: %s. With --list: %s.", strings.Join(report.Formats(), ", "), strings.Join(listFormats, ", ")), formats()...)
 	flags.StringArrayVar(&o.reports, "report", nil, "Also write a report to a file, by `FORMAT=FILE` as in junit=conformance.xml. May be repeated.")
+	identifiers := complete.List(func(ctx context.Context) []string {
+		var all []string
+		for _, c := range known(ctx) {
+			all = append(all, c.ID)
+		}
+		return all
+	})
+	for _, flag := range []string{"only", "skip"} {
+		// RegisterFlagCompletionFunc fails only for unknown flags.
+		_ = cmd.RegisterFlagCompletionFunc(flag, identifiers)
+	}
+}
+
+// formats returns the formats of reports and of lists.
+func formats() []string {
+	all := append(report.Formats(), listFormats...)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // Validate checks the values of the flags, and joins all errors that it finds.
 func (o *Options) Validate() error {
 	errs := []error{o.Run.Validate()}
-	if !slices.Contains(report.Formats(), o.output) {
-		errs = append(errs, fmt.Errorf("--output %q: must be one of %s", o.output, strings.Join(report.Formats(), ", ")))
+	if !o.List && !slices.Contains(report.Formats(), o.output.Name) {
+		errs = append(errs, fmt.Errorf("--output %q: must be one of %s without --list", o.output.Name, strings.Join(report.Formats(), ", ")))
 	}
 	for _, r := range o.reports {
 		format, file, _ := strings.Cut(r, "=")
@@ -58,14 +80,14 @@ func (o *Options) Validate() error {
 			errs = append(errs, fmt.Errorf("--report %s: %w", file, err))
 		}
 	}
-	if o.List && !slices.Contains(listFormats, o.output) {
-		errs = append(errs, fmt.Errorf("--list with --output %q: must be one of %s", o.output, strings.Join(listFormats, ", ")))
+	if o.List && !slices.Contains(listFormats, o.output.Name) {
+		errs = append(errs, fmt.Errorf("--list with --output %q: must be one of %s", o.output.Name, strings.Join(listFormats, ", ")))
 	}
 	return errors.Join(errs...)
 }
 
 // listFormats are the formats of a list of cases.
-var listFormats = []string{"markdown", "text"}
+var listFormats = []string{output.JSON, "markdown", "text", output.YAML}
 
 // Judge runs the cases of a suite, and writes the reports.
 func (o *Options) Judge(ctx context.Context, suite string, cases []conformance.Case, out, progress io.Writer) error {
@@ -79,7 +101,7 @@ func (o *Options) Judge(ctx context.Context, suite string, cases []conformance.C
 		return cli.UsageError{Err: err}
 	}
 	run := &report.Run{Suite: suite, Results: results, Took: time.Since(began)}
-	errs := []error{report.Write(out, o.output, run)}
+	errs := []error{report.Write(out, o.output.Name, run)}
 	for _, r := range o.reports {
 		format, file, _ := strings.Cut(r, "=")
 		if err := writeReport(file, format, run); err != nil {
@@ -104,19 +126,32 @@ func writeReport(file, format string, run *report.Run) error {
 	return files.Replace(file, text.Bytes(), 0o644)
 }
 
-// PrintCases prints the selected cases: as a table for a document if the format is markdown, and as text otherwise.
+// listedCase is a case in a list of the format json or yaml.
+type listedCase struct {
+	ID      string `json:"id"`
+	Promise string `json:"promise"`
+	Source  string `json:"source"`
+}
+
+// PrintCases prints the selected cases: as a table for a document if the format is markdown, and as text by default.
 func (o *Options) PrintCases(out io.Writer, all []conformance.Case) error {
 	if err := o.Run.Selection.Check(all); err != nil {
 		return cli.UsageError{Err: err}
 	}
 	cases := o.Run.Selection.Of(all)
-	if o.output == "markdown" {
+	if o.output.Name == "markdown" {
 		return report.Promises(out, cases)
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "CASE\tPROMISE\tSOURCE")
+	listed := make([]listedCase, len(cases))
 	for i := range cases {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", cases[i].ID, cases[i].Promise, cases[i].Source)
+		listed[i] = listedCase{cases[i].ID, cases[i].Promise, cases[i].Source}
 	}
-	return table.Flush()
+	return o.output.Print(out, listed, func(out io.Writer) error {
+		table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+		fmt.Fprintln(table, "CASE\tPROMISE\tSOURCE")
+		for _, c := range listed {
+			fmt.Fprintf(table, "%s\t%s\t%s\n", c.ID, c.Promise, c.Source)
+		}
+		return table.Flush()
+	})
 }

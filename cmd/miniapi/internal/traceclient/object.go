@@ -30,5 +30,5 @@ func ParseObject(text, namespace string) (Object, error) {
 
 // about adds to a request the parameters that name an object.
 func (c *Client) about(request *rest.Request, object Object) *rest.Request {
-	return request.Param("resource", fullName(c.server.Client, object.Resource)).Param("namespace", object.Namespace).Param("name", object.Name)
+	return request.Param("resource", object.Resource).Param("namespace", object.Namespace).Param("name", object.Name)
 }

@@ -25,7 +25,7 @@ type Options struct {
 
 // AddFlags adds --ca and --insecure-skip-tls-verify.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.ca, "ca", "", "`File` with the authority of the webhook's certificate, in PEM. By default, the system's authorities.")
+	flags.StringVar(&o.ca, "ca", "", "`FILE` with the authority of the webhook's certificate, in PEM. By default, the system's authorities.")
 	flags.BoolVar(&o.insecure, "insecure-skip-tls-verify", false, "Accept any certificate of the webhook.")
 }
 

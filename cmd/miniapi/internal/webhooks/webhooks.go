@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cluster"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kustomization"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/trust"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/inputs"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
@@ -38,6 +40,8 @@ type Source struct {
 	// Objects are paths of objects that the webhooks are sent. Apply are paths of manifests that are applied before the
 	// requests.
 	Objects, Apply []string
+	// In is standard input, which the path - of Apply names.
+	In io.Reader
 }
 
 // Webhooks are the webhooks to judge, and the input of their requests.
@@ -56,7 +60,7 @@ type Webhooks struct {
 func Load(ctx context.Context, from Source) (*Webhooks, error) {
 	w := &Webhooks{}
 	var err error
-	if w.Applied, err = manifests.Load(from.Apply...); err != nil {
+	if w.Applied, err = kustomization.Load(ctx, from.Apply, from.In); err != nil {
 		return nil, fmt.Errorf("--apply: %w", err)
 	}
 	if w.objects, err = loadAll(from.Objects); err != nil {
