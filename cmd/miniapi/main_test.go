@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
@@ -230,6 +231,21 @@ func TestKubeconfigIsForItsOwner(t *testing.T) {
 	}
 	p.signal(t, syscall.SIGTERM)
 	p.exit(t)
+}
+
+// The certificates in the kubeconfig are authorities, as controllers require that publish them.
+func TestKubeconfigHasAuthorities(t *testing.T) {
+	t.Parallel()
+	_, config := serve(t)
+	certificates, err := certutil.ParseCertsPEM(config.CAData)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, certificate := range certificates {
+		if !certificate.IsCA {
+			t.Errorf("the certificate of %s is no authority", certificate.Subject)
+		}
+	}
 }
 
 // A second server doesn't take the kubeconfig of a server that runs. It takes the kubeconfig of a server that was killed.

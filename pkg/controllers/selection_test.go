@@ -1,6 +1,8 @@
 package controllers_test
 
 import (
+	"os"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -46,5 +48,23 @@ func TestSelection(t *testing.T) {
 				t.Errorf("%s: Any is %v", test.reason, test.selection.Any())
 			}
 		})
+	}
+}
+
+// The kube-controller-manager in docs/controllers.md leaves out the controllers of this package, and no other.
+func TestDocumentedRecipe(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/controllers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var excluded []string
+	for _, name := range regexp.MustCompile(`[=,]-([a-z-]+-controller)`).FindAllSubmatch(page, -1) {
+		excluded = append(excluded, string(name[1]))
+	}
+	slices.Sort(excluded)
+	want := slices.Sorted(slices.Values(controllers.Names()))
+	if !slices.Equal(slices.Compact(excluded), want) {
+		t.Errorf("want the controllers %q to be excluded, got %q", want, excluded)
 	}
 }

@@ -174,9 +174,12 @@ func (s *Server) UserConfig(name string, groups ...string) (*rest.Config, error)
 	return config, nil
 }
 
-// servingCA returns the certificates by which clients verify the server: the server's own authority, and the serving
-// certificate, because another authority may have issued it.
+// servingCA returns the certificates by which clients verify the server: the server's own authority, and before it the
+// serving certificate if another authority has issued it.
 func servingCA(c *Config) []byte {
 	shown, _ := c.generic.SecureServing.Cert.CurrentCertKeyContent()
-	return append(append([]byte{}, shown...), c.CA()...)
+	if c.security.authority.HasIssued(shown) {
+		return c.CA()
+	}
+	return append(slices.Clone(shown), c.CA()...)
 }

@@ -54,6 +54,12 @@ func (a *Authority) certify(template *x509.Certificate) (err error) {
 // CA returns the authority's certificate, in PEM.
 func (a *Authority) CA() []byte { return encode(a.certificate) }
 
+// HasIssued reports whether the authority has issued the first certificate of a chain in PEM.
+func (a *Authority) HasIssued(chain []byte) bool {
+	certificates, err := certutil.ParseCertsPEM(chain)
+	return err == nil && a.issued(certificates[0])
+}
+
 // issued tells whether the authority has issued the certificate.
 func (a *Authority) issued(c *x509.Certificate) bool {
 	return c.CheckSignatureFrom(a.certificate) == nil
