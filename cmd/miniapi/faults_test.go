@@ -35,6 +35,9 @@ func TestFaults(t *testing.T) {
 	if diff := cmp.Diff(want, words(faults())); diff != "" {
 		t.Errorf("list (-want +got):\n%s", diff)
 	}
+	if got := faults("-o", "yaml"); strings.Count(got, "  name: ") != 2 || !strings.Contains(got, "- injected: 1\n") {
+		t.Errorf("want the two faults in YAML, got:\n%s", got)
+	}
 	faults("delete", "--all")
 	if diff := cmp.Diff(want[:1], words(faults())); diff != "" {
 		t.Errorf("list after --all (-want +got):\n%s", diff)

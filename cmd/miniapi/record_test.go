@@ -152,6 +152,9 @@ func TestRecordAndReplay(t *testing.T) {
 	if got := runMiniapi(t, "replay", first, "--url", same.URL); strings.Count(got, ": same") != 2 {
 		t.Errorf("want no difference, got:\n%s", got)
 	}
+	if got := runMiniapi(t, "replay", first, "--url", same.URL, "-o", "yaml"); strings.Count(got, "result: same") != 2 {
+		t.Errorf("want both responses to be the same in YAML, got %s", got)
+	}
 	code, stdout, stderr := start(t, "miniapi", "replay", first, "--url", other.URL).exit(t)
 	if code != 1 || !strings.Contains(stderr, "2 of 2 responses are different") || !strings.Contains(stdout, `"red"`) {
 		t.Errorf("want exit code 1 and the difference, got %d, %q and:\n%s", code, stderr, stdout)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/output"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/recording"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/trust"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews/replay"
@@ -19,6 +20,7 @@ import (
 type replayOptions struct {
 	url    string
 	update bool
+	output output.Format
 	trust  trust.Options
 }
 
@@ -39,6 +41,7 @@ they make the same object. No server is needed.`,
 	flags := cmd.Flags()
 	flags.StringVar(&o.url, "url", "", "`URL` of the webhook. Without a path, each review goes to the path of its recording.")
 	flags.BoolVar(&o.update, "update", false, "Write the new responses into the files.")
+	o.output.AddFlag(cmd, "Format of the results: json or yaml.", output.JSON, output.YAML)
 	o.trust.AddFlags(flags)
 	return cmd
 }
@@ -62,20 +65,44 @@ func (o *replayOptions) run(ctx context.Context, dir string, out io.Writer) erro
 	if err != nil {
 		return o.trust.Explain(err)
 	}
-	different := 0
-	for _, r := range results {
+	replayed, different := make([]replayedFile, len(results)), 0
+	for i, r := range results {
+		replayed[i] = replayedFile{File: r.File.Name, Result: "same", Diff: r.Diff}
 		switch {
 		case r.Updated:
-			fmt.Fprintf(out, "%s: updated\n", r.File.Name)
+			replayed[i].Result = "updated"
 		case r.Diff != "":
+			replayed[i].Result = "different"
 			different++
-			fmt.Fprintf(out, "%s: different (-recorded +got):\n%s", r.File.Name, r.Diff)
-		default:
-			fmt.Fprintf(out, "%s: same\n", r.File.Name)
 		}
+	}
+	if err := o.output.Print(out, replayed, func(out io.Writer) error { return printReplayed(out, replayed) }); err != nil {
+		return err
 	}
 	if different > 0 {
 		return fmt.Errorf("%d of %d responses are different: --update writes them into the files", different, len(results))
+	}
+	return nil
+}
+
+// replayedFile is the result for one file of a recording.
+type replayedFile struct {
+	File string `json:"file"`
+	// Result is same, different or updated.
+	Result string `json:"result"`
+	Diff   string `json:"diff,omitempty"`
+}
+
+// printReplayed prints a line for each file, and the difference of a response that isn't the recorded one.
+func printReplayed(out io.Writer, files []replayedFile) error {
+	for _, f := range files {
+		text := fmt.Sprintf("%s: %s\n", f.File, f.Result)
+		if f.Result == "different" {
+			text = fmt.Sprintf("%s: different (-recorded +got):\n%s", f.File, f.Diff)
+		}
+		if _, err := io.WriteString(out, text); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func load(ctx context.Context, path string, in io.Reader) ([]manifests.Object, e
 	case path != "" && isKustomization(path):
 		built, err := build(ctx, path)
 		if err != nil {
-			return nil, fmt.Errorf("kustomization %s: %w: correct the kustomization, or name the files in the folder, as in %s", path, err, filepath.Join(path, "*.yaml"))
+			return nil, fmt.Errorf("kustomization %s: %w; to apply the files as they are, name them, as in %s", path, err, filepath.Join(path, "*.yaml"))
 		}
 		return manifests.Reader{}.Decode("kustomization "+path, built)
 	}
@@ -77,5 +77,5 @@ func build(ctx context.Context, path string) ([]byte, error) {
 		}
 		return out.Bytes(), nil
 	}
-	return nil, errors.New("the PATH has neither kubectl nor kustomize, one of which must build it")
+	return nil, errors.New("kubectl or kustomize must be in PATH to build it")
 }
