@@ -70,7 +70,7 @@ benchmarks: ## Run the packages' Go benchmarks (PKG=./pkg/storage)
 ##@ Check
 
 .PHONY: verify
-verify: verify-leftovers verify-format verify-tidy verify-build verify-vet verify-modules lint verify-openapi verify-validations verify-runtimehooks ## Run all checks except the tests
+verify: verify-leftovers verify-format verify-tidy verify-build verify-vet verify-modules lint verify-openapi verify-validations verify-featuregates verify-runtimehooks ## Run all checks except the tests
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run golangci-lint, which also checks the import rules
@@ -109,6 +109,10 @@ verify-openapi: ## Check that the OpenAPI definitions are current
 verify-validations: ## Check that the declarative validation is current
 	hack/verify-validations.sh
 
+.PHONY: verify-featuregates
+verify-featuregates: ## Check that the feature gates of kube-apiserver are current
+	hack/verify-featuregates.sh
+
 .PHONY: verify-runtimehooks
 verify-runtimehooks: ## Check that the generated code of pkg/runtimehooks is current
 	hack/verify-runtimehooks.sh
@@ -116,7 +120,7 @@ verify-runtimehooks: ## Check that the generated code of pkg/runtimehooks is cur
 ##@ Change
 
 .PHONY: update
-update: update-format update-tidy update-openapi update-validations update-runtimehooks ## Format, tidy, and generate all generated code
+update: update-format update-tidy update-openapi update-validations update-featuregates update-runtimehooks ## Format, tidy, and generate all generated code
 
 .PHONY: update-format
 update-format: ## Format the Go code
@@ -133,6 +137,10 @@ update-openapi: ## Regenerate the OpenAPI definitions
 .PHONY: update-validations
 update-validations: ## Regenerate the declarative validation
 	hack/update-validations.sh
+
+.PHONY: update-featuregates
+update-featuregates: ## Regenerate the feature gates of kube-apiserver
+	hack/update-featuregates.sh
 
 .PHONY: update-runtimehooks
 update-runtimehooks: ## Regenerate the code for the types of pkg/runtimehooks
