@@ -99,7 +99,7 @@ plugins:
 		{"manifests elsewhere", []string{"serve", "--apply=https://example.com/a.yaml"}, cli.ExitUsage, []string{"--apply: https://example.com/a.yaml: ", "must be a file, a folder or a glob"}, "kubectl would fetch it"},
 		{"value of an inert flag", []string{"serve", "--max-connection-bytes-per-sec=x"}, cli.ExitUsage, []string{"--max-connection-bytes-per-sec", `"x"`}, "kube-apiserver would refuse it"},
 		{"feature gate", []string{"serve", "--feature-gates=NoSuchGate=true"}, cli.ExitUsage, []string{"--feature-gates", "NoSuchGate"}, "no component has it"},
-		{"value of a feature gate", []string{"serve", "--feature-gates=WatchList=maybe"}, cli.ExitUsage, []string{"--feature-gates", "WatchList=true"}, "it is on or off"},
+		{"value of a feature gate", []string{"serve", "--feature-gates=WatchList=maybe"}, cli.ExitUsage, []string{"--feature-gates", "WatchList=maybe"}, "it is on or off"},
 		{"emulated version", []string{"serve", "--emulated-version=9.9"}, cli.ExitUsage, []string{"--emulated-version 9.9", "1.3"}, "it is too new"},
 		{"old emulated version", []string{"serve", "--emulated-version=1.30"}, cli.ExitUsage, []string{"--emulated-version 1.30", "1.3"}, "it is too old"},
 		{"minimal version", []string{"serve", "--min-compatibility-version=1.90"}, cli.ExitUsage, []string{"--min-compatibility-version 1.90", "1.3"}, "it is too new"},

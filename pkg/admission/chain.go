@@ -65,7 +65,7 @@ type Dependencies struct {
 }
 
 // notIntercepted are resources to which no policy applies: reviews of authentication and authorization, which
-// aren't stored. Webhooks apply to them if [Options].ExcludeReviews is false.
+// aren't stored. Webhooks apply to them only while the feature gate ExcludeAdmissionWebhookVirtualResources is off.
 var notIntercepted = []schema.GroupResource{
 	{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"},
 	{Group: "authentication.k8s.io", Resource: "tokenreviews"},
@@ -136,8 +136,7 @@ func (c *chain) initializers() admission.PluginInitializers {
 
 // initialize sets the dependencies for which k8s.io/apiserver has no initializer.
 func (c *chain) initialize(plugin admission.Interface) {
-	_, webhooks := plugin.(webhookinitializer.WantsServiceResolver)
-	if wants, ok := plugin.(initializer.WantsExcludedAdmissionResources); ok && (!webhooks || c.options.ExcludeReviews) {
+	if wants, ok := plugin.(initializer.WantsExcludedAdmissionResources); ok {
 		wants.SetExcludedAdmissionResources(notIntercepted)
 	}
 	if wants, ok := plugin.(initializer.WantsManifestLoaders); ok {

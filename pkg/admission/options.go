@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/features"
+	"k8s.io/component-base/featuregate"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/defaulttolerationseconds"
 	"github.com/miniapi-dev/miniapi/pkg/admission/services"
@@ -23,38 +24,12 @@ type Options struct {
 	Only []string
 	// ConfigFile is the path of an AdmissionConfiguration, which holds the configurations of plugins.
 	ConfigFile string
-	// ExcludeReviews hides reviews of authentication and authorization from webhooks. Policies never apply to these
-	// reviews. The feature gate [ExcludeReviewsGate] sets this field.
-	ExcludeReviews bool
-	// AnyNodeAudience makes the plugin NodeRestriction allow tokens for any audience. By default, a node can
-	// request a token only for audiences that its pods need (KEP-4412). The field is set if the feature gate
-	// ServiceAccountNodeAudienceRestriction is off.
-	AnyNodeAudience bool
 	// Services are the addresses of services of webhooks. They take precedence over the Service objects of the API.
 	Services services.Addresses
 
 	// NotReadyTolerationSeconds and UnreachableTolerationSeconds are the times for which a pod stays on a node that
 	// isn't ready or is unreachable, unless the pod has a toleration of its own.
 	NotReadyTolerationSeconds, UnreachableTolerationSeconds int64
-}
-
-// ExcludeReviewsGate is the feature gate that sets [Options.ExcludeReviews]. The gate has an effect only if the
-// user sets it. The gate is on by default since Kubernetes 1.37, but that default would hide requests that
-// webhooks have always received.
-const ExcludeReviewsGate = string(features.ExcludeAdmissionWebhookVirtualResources)
-
-// SetGate sets the option that belongs to a feature gate. It returns true if the gate needs nothing else. It returns
-// false for a gate without an option, and for a gate that k8s.io/apiserver reads too: the caller must set these gates
-// in the process.
-func (o *Options) SetGate(name string, on bool) (ours bool) {
-	switch name {
-	case ExcludeReviewsGate:
-		o.ExcludeReviews = on
-	case "ServiceAccountNodeAudienceRestriction":
-		o.AnyNodeAudience = !on
-		return true
-	}
-	return false
 }
 
 // NewOptions returns options with the default values of kube-apiserver's flags.
@@ -155,10 +130,11 @@ func (o *Options) Runs(name string) bool {
 	return slices.ContainsFunc(o.enabled(), func(p plugin) bool { return p.name == name })
 }
 
-// Hides reports whether a resource is hidden from the webhooks or policies of a plugin.
-func (o *Options) Hides(plugin string, resource schema.GroupResource) bool {
+// Hides reports whether a resource is hidden from the webhooks or policies of a plugin. Only policies never get reviews
+// of authentication and authorization: a feature gate hides the reviews from webhooks.
+func Hides(gates featuregate.FeatureGate, plugin string, resource schema.GroupResource) bool {
 	webhooks := plugin == trace.MutatingPlugin || plugin == trace.ValidatingPlugin
-	return (!webhooks || o.ExcludeReviews) && slices.Contains(notIntercepted, resource)
+	return (!webhooks || gates.Enabled(features.ExcludeAdmissionWebhookVirtualResources)) && slices.Contains(notIntercepted, resource)
 }
 
 // PluginNames returns the names of all plugins, in the order of the chain.

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/features"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/services"
 )
@@ -343,7 +345,7 @@ func texts(errs []error) []string {
 	return texts
 }
 
-// Policies never get reviews of authentication and authorization. Webhooks get them unless a feature gate hides them.
+// Policies never get reviews of authentication and authorization. Webhooks get them only while a feature gate is off.
 func TestHides(t *testing.T) {
 	t.Parallel()
 	reviews := schema.GroupResource{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"}
@@ -352,14 +354,16 @@ func TestHides(t *testing.T) {
 		resource             schema.GroupResource
 		gate, want           bool
 	}{
-		{"webhook", "by default, webhooks get reviews", "ValidatingAdmissionWebhook", reviews, false, false},
-		{"webhook with the gate", "the gate hides reviews", "MutatingAdmissionWebhook", reviews, true, true},
+		{"webhook", "the gate hides reviews", "MutatingAdmissionWebhook", reviews, true, true},
+		{"webhook without the gate", "before Kubernetes 1.37, webhooks get reviews", "ValidatingAdmissionWebhook", reviews, false, false},
 		{"policy", "no policy gets reviews", "ValidatingAdmissionPolicy", reviews, false, true},
 		{"pods", "only reviews are hidden", "MutatingAdmissionPolicy", schema.GroupResource{Resource: "pods"}, true, false},
 	} {
-		options := NewOptions()
-		options.SetGate(ExcludeReviewsGate, test.gate)
-		if got := options.Hides(test.plugin, test.resource); got != test.want {
+		gates := utilfeature.DefaultFeatureGate.DeepCopy()
+		if err := gates.SetFromMap(map[string]bool{string(features.ExcludeAdmissionWebhookVirtualResources): test.gate}); err != nil {
+			t.Fatal(err)
+		}
+		if got := Hides(gates, test.plugin, test.resource); got != test.want {
 			t.Errorf("%s: %s: want %t, got %t", test.name, test.reason, test.want, got)
 		}
 	}

@@ -82,7 +82,7 @@ var order = []plugin{
 	{limitpodhardantiaffinitytopology.Name, off, unconfigured(limitpodhardantiaffinitytopology.New), nil},
 	{limitranger.Name, on, unconfigured(limitranger.New), changes{"pods"}},
 	{serviceaccount.Name, off, unconfigured(serviceaccount.New), changes{"pods"}},
-	{noderestriction.Name, off, newNodeRestriction, changes{}},
+	{noderestriction.Name, off, unconfigured(noderestriction.New), changes{}},
 	{taintnodesbycondition.Name, on, unconfigured(taintnodesbycondition.New), changes{"nodes"}},
 	{alwayspullimages.Name, off, unconfigured(alwayspullimages.New), changes{"pods"}},
 	{imagepolicy.Name, off, configured(imagepolicy.New), nil},
@@ -136,10 +136,6 @@ func configured[Plugin admission.Interface](construct func(io.Reader) (Plugin, e
 
 func newNamespaceLifecycle(*chain, io.Reader) (admission.Interface, error) {
 	return lifecycle.NewLifecycle(sets.New(metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic))
-}
-
-func newNodeRestriction(c *chain, _ io.Reader) (admission.Interface, error) {
-	return noderestriction.New(c.options.AnyNodeAudience), nil
 }
 
 func newMutatingPolicy(c *chain, config io.Reader) (admission.Interface, error) {

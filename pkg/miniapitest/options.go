@@ -127,8 +127,8 @@ func WithControllers(names ...string) Option {
 //
 // A process has one set of gates, so servers with different gates run in different miniapi processes. With package
 // inprocess there is only the test's own process: servers that run at the same time must have the same gates, and Start
-// fails otherwise. When the last server has stopped, the gates have their earlier values again. One gate of
-// kube-apiserver, ServiceAccountNodeAudienceRestriction, can differ from server to server.
+// fails otherwise. When the last server has stopped, the gates have their earlier values again. The gates that only
+// kube-apiserver has, such as ServiceAccountNodeAudienceRestriction, can differ from server to server.
 func WithFeatureGates(gates map[string]bool) Option {
 	return func(o *options) error {
 		for _, name := range sets.List(sets.KeySet(gates)) {

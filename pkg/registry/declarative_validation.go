@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"maps"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/operation"
@@ -14,7 +15,12 @@ import (
 
 // DeclarativeValidationConfig implements rest.DeclarativeValidationStrategy.
 func (s Strategy) DeclarativeValidationConfig(_ context.Context, obj, old runtime.Object) rest.DeclarativeValidationConfig {
-	return rest.DeclarativeValidationConfig{Options: s.Kind.hooks().declarativeOptions(obj, old)}
+	gates, options := s.deps.gates(), map[string]bool{}
+	for _, feature := range s.Kind.features() {
+		options[string(feature)] = gates.Enabled(feature)
+	}
+	maps.Copy(options, s.Kind.hooks().declarativeOptions(gates, obj, old))
+	return rest.DeclarativeValidationConfig{Options: options}
 }
 
 // ValidateDeclaratively implements rest.DeclarativeValidationStrategy. To the errors of the kind's own validation, it adds

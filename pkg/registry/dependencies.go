@@ -6,10 +6,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/component-base/featuregate"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/features"
 )
 
 // Dependencies are the parts and settings of the server that the storages need.
@@ -21,9 +23,9 @@ type Dependencies struct {
 	// object or, after a deletion, the last stored state. It is required.
 	Written func(schema.GroupResource, runtime.Object)
 
-	// Kubernetes is the emulated version of Kubernetes. Fields that are newer are dropped from writes. Nil stands
-	// for the newest version.
-	Kubernetes *version.Version
+	// Gates are the feature gates. While a gate is off, writes can't set the fields that depend on the gate. Nil stands
+	// for the defaults of the newest version of Kubernetes.
+	Gates featuregate.FeatureGate
 
 	// Authorizer answers access reviews. It also authorizes requests that need a further permission.
 	Authorizer authorizer.Authorizer
@@ -43,6 +45,13 @@ type Dependencies struct {
 	StoreOf func(schema.GroupResource) (*Storage, error)
 	// ResourceOf returns the resource of a kind, if the table or CustomResource has it. Table.Stores sets it.
 	ResourceOf func(schema.GroupVersionKind) (schema.GroupVersionResource, bool)
+}
+
+func (d Dependencies) gates() featuregate.FeatureGate {
+	if d.Gates == nil {
+		return features.Default()
+	}
+	return d.Gates
 }
 
 // PartOf returns the value of type T in Parts, or the zero value. T is a type that the package of an API group

@@ -8,16 +8,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/component-base/featuregate"
 )
 
-// Gate is a feature gate of kube-apiserver, with the fields of a kind that depend on it. While the gate is off, a write
+// Gate has the fields of a kind that depend on a feature gate of kube-apiserver. While the feature gate is off, a write
 // can't set these fields, unless the stored object has them. GateOf and GateBy make a Gate.
 type Gate struct {
-	name string
-	// since is the first version of Kubernetes that has the gate on by default. It is nil if the gate is off by
-	// default in every version.
-	since *version.Version
+	// features are the names of the feature gates. All of them must be on.
+	features []featuregate.Feature
 	// used reports whether a value has fields of the gate. drop removes these fields from a value. Both take a
 	// pointer to the value.
 	used func(value any) bool
@@ -30,14 +28,10 @@ type Gate struct {
 // through pointers, list items, map values and embedded structs.
 type fieldPath []int
 
-// OffByDefault is the value of GateOf's argument "since" for a gate that every version of Kubernetes has off by
-// default.
-const OffByDefault = ""
-
-// GateOf returns a gate for fields of the type T. paths are dotted paths of Go field names. since is the first
-// version of Kubernetes that has the gate on by default, such as "1.36", or OffByDefault.
-func GateOf[T any](since, name string, paths ...string) Gate {
-	g := Gate{name: name, since: parseSince(since)}
+// GateOf returns a gate for fields of the type T. feature is the name of the feature gate. paths are dotted paths of Go
+// field names.
+func GateOf[T any](feature featuregate.Feature, paths ...string) Gate {
+	g := Gate{features: []featuregate.Feature{feature}}
 	for _, path := range paths {
 		g.fields = append(g.fields, fieldPathOf[T](path))
 	}
@@ -51,20 +45,26 @@ func GateOf[T any](since, name string, paths ...string) Gate {
 }
 
 // GateBy returns a gate with functions of its own, for fields that can't simply be set to zero. used reports whether a
-// value has fields of the gate. drop removes these fields from a value. since is as in GateOf.
-func GateBy[T any](since, name string, used func(*T) bool, drop func(*T)) Gate {
+// value has fields of the gate. drop removes these fields from a value.
+func GateBy[T any](feature featuregate.Feature, used func(*T) bool, drop func(*T)) Gate {
 	return Gate{
-		name: name, since: parseSince(since),
-		used: func(value any) bool { return used(value.(*T)) },
-		drop: func(value any) { drop(value.(*T)) },
+		features: []featuregate.Feature{feature},
+		used:     func(value any) bool { return used(value.(*T)) },
+		drop:     func(value any) { drop(value.(*T)) },
 	}
 }
 
-func parseSince(since string) *version.Version {
-	if since == OffByDefault {
-		return nil
-	}
-	return version.MustParse(since)
+// InUse returns a gate for the same fields, which also stay if the stored object has fields of another gate.
+func (g Gate) InUse(other Gate) Gate {
+	used := g.used
+	g.used = func(value any) bool { return used(value) || other.used(value) }
+	return g
+}
+
+// And returns a gate for the same fields that is off while the feature gate is off, too.
+func (g Gate) And(feature featuregate.Feature) Gate {
+	g.features = append(slices.Clone(g.features), feature)
+	return g
 }
 
 func fieldPathOf[T any](path string) fieldPath {
@@ -83,10 +83,10 @@ func fieldPathOf[T any](path string) fieldPath {
 	return fields
 }
 
-// gatesOff returns the gates that are off by default in a version of Kubernetes. Nil stands for the newest version.
-func gatesOff(gates []Gate, kubernetes *version.Version) []Gate {
+// gatesOff returns the gates that are off.
+func gatesOff(gates []Gate, features featuregate.FeatureGate) []Gate {
 	return slices.DeleteFunc(slices.Clone(gates), func(g Gate) bool {
-		return g.since != nil && (kubernetes == nil || kubernetes.AtLeast(g.since))
+		return !slices.ContainsFunc(g.features, func(f featuregate.Feature) bool { return !features.Enabled(f) })
 	})
 }
 

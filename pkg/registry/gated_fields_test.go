@@ -14,10 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/component-base/featuregate"
 	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
+	"github.com/miniapi-dev/miniapi/pkg/registry/features"
 )
 
 // TestGatedFieldsOnUpdate checks updates of a field whose gate is off: an update can't add the field, but the field
@@ -81,48 +83,94 @@ func TestGatedFieldsOnUpdate(t *testing.T) {
 	}
 }
 
-// TestGatedFields checks the feature gates of the fields of each kind. If a gate is off in the emulated version of
-// Kubernetes, a new object loses the fields of the gate. Otherwise the fields stay.
-func TestGatedFields(t *testing.T) {
-	t.Parallel()
+// setGates are feature gates of which some have other values than their defaults.
+type setGates struct {
+	featuregate.FeatureGate
+	values map[featuregate.Feature]bool
+}
+
+func (g setGates) Enabled(feature featuregate.Feature) bool {
+	if value, set := g.values[feature]; set {
+		return value
+	}
+	return g.FeatureGate.Enabled(feature)
+}
+
+// eachGate calls f with every gate of every kind. The argument "part" of f returns the part of an object that has the
+// fields: the object itself, or the part of its Shape.
+func eachGate(f func(k *registry.Kind, gate registry.Gate, part func(runtime.Object) any)) {
 	for _, g := range builtin.Table().Groups() {
 		for i := range g.Kinds {
 			k := &g.Kinds[i]
 			for _, gate := range k.Gated {
-				testGate(t, k, gate, func(obj runtime.Object) any { return obj })
+				f(k, gate, func(obj runtime.Object) any { return obj })
 			}
 			if k.Shape != nil {
 				for _, gate := range k.Shape.Gated() {
-					testGate(t, k, gate, k.Shape.In)
+					f(k, gate, k.Shape.In)
 				}
 			}
 		}
 	}
 }
 
-// testGate sets the fields of a gate, each in a new object, and checks which of them DropGated removes. The argument
-// "part" returns the part of an object that has the fields: the object itself, or the part of its Shape.
-func testGate(t *testing.T, k *registry.Kind, gate registry.Gate, part func(runtime.Object) any) {
-	t.Helper()
-	for _, kubernetes := range []*version.Version{nil, version.MustParse("1.34"), version.MustParse("1.35"), version.MustParse("1.36"), version.MustParse("1.37")} {
-		s := builtin.Table().Strategy(k, registry.Dependencies{Kubernetes: kubernetes})
-		kept := gate.Since() != nil && (kubernetes == nil || kubernetes.AtLeast(gate.Since()))
+// TestGatedFields sets each field that depends on feature gates, in an object of each kind. While a gate is off, a new
+// object loses the field. An object that had the field before keeps it. While the gates are on, both have the field.
+func TestGatedFields(t *testing.T) {
+	t.Parallel()
+	eachGate(func(k *registry.Kind, gate registry.Gate, part func(runtime.Object) any) {
+		strategy := func(gates featuregate.FeatureGate) registry.Strategy {
+			return builtin.Table().Strategy(k, registry.Dependencies{Gates: gates})
+		}
 		for _, path := range gate.Fields() {
-			obj := withField(k, part, path)
-			if !gate.Used(part(obj)) {
-				t.Errorf("%s: a field behind %s is set, and not seen", k.Resource, gate.Name())
+			if !gate.Used(part(withField(k, part, path))) {
+				t.Errorf("%s: a field behind %s is set, and not seen", k.Resource, gate.Features())
 			}
-			s.DropGated(obj, nil)
-			if gate.Used(part(obj)) != kept {
-				t.Errorf("%s: want a field behind %s kept: %t, in Kubernetes %v", k.Resource, gate.Name(), kept, kubernetes)
+			check := func(reason string, gates featuregate.FeatureGate, old runtime.Object, kept bool) {
+				t.Helper()
+				obj := withField(k, part, path)
+				strategy(gates).DropGated(obj, old)
+				if got := isSet(reflect.ValueOf(part(obj)), path); got != kept {
+					t.Errorf("%s: %v: %s: want a field kept: %t, got %t", k.Resource, gate.Features(), reason, kept, got)
+				}
 			}
-			old, now := withField(k, part, path), withField(k, part, path)
-			s.DropGated(now, old)
-			if !gate.Used(part(now)) {
-				t.Errorf("%s: a field behind %s that was used before is dropped, in Kubernetes %v", k.Resource, gate.Name(), kubernetes)
+			// A field may be behind several gates: all are on, but one.
+			on := allGates(true)
+			check("the gates are on", on, nil, true)
+			for _, feature := range gate.Features() {
+				off := setGates{on, map[featuregate.Feature]bool{feature: false}}
+				check("a gate is off", off, nil, false)
+				check("a gate is off, and the stored object has the field", off, withField(k, part, path), true)
 			}
 		}
+	})
+}
+
+// allGates returns feature gates that all have one value.
+func allGates(value bool) featuregate.FeatureGate {
+	all := setGates{features.Default(), map[featuregate.Feature]bool{}}
+	for feature := range features.Of(version.MajorMinor(1, 37)).GetAllVersioned() {
+		all.values[feature] = value
 	}
+	return all
+}
+
+// isSet reports whether the field at a path is set.
+func isSet(v reflect.Value, path []int) bool {
+	switch {
+	case v.Kind() == reflect.Pointer && len(path) > 0:
+		return !v.IsNil() && isSet(v.Elem(), path)
+	case v.Kind() == reflect.Slice && len(path) > 0:
+		return v.Len() > 0 && isSet(v.Index(0), path)
+	case v.Kind() == reflect.Map && len(path) > 0:
+		for _, key := range v.MapKeys() {
+			return isSet(v.MapIndex(key), path)
+		}
+		return false
+	case len(path) > 0:
+		return isSet(v.Field(path[0]), path[1:])
+	}
+	return !v.IsZero()
 }
 
 // withField returns an object in which one field is set.
@@ -214,7 +262,7 @@ func TestGatedPods(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			for kubernetes, want := range map[string]corev1.PodSpec{"1.34": test.in1_34, "1.35": test.spec} {
-				s := builtin.Table().Strategy(builtin.Table().Row(schema.GroupResource{Group: "", Resource: "pods"}), registry.Dependencies{Kubernetes: version.MustParse(kubernetes)})
+				s := builtin.Table().Strategy(builtin.Table().Row(schema.GroupResource{Group: "", Resource: "pods"}), registry.Dependencies{Gates: features.Of(version.MustParse(kubernetes))})
 				now := &corev1.Pod{Spec: *test.spec.DeepCopy()}
 				if test.old == nil {
 					s.DropGated(now, nil)
@@ -253,6 +301,8 @@ func fill(v reflect.Value, path []int) {
 		}
 		v.Set(reflect.MakeMap(v.Type()))
 		v.SetMapIndex(reflect.New(v.Type().Key()).Elem(), item)
+	case v.CanInt():
+		v.SetInt(1)
 	case len(path) > 0:
 		fill(v.Field(path[0]), path[1:])
 	}
@@ -262,7 +312,7 @@ func fill(v reflect.Value, path []int) {
 // gate's field is inside a map. If Used changed the map, the Go runtime would end the process.
 func TestGatesReadTogether(t *testing.T) {
 	t.Parallel()
-	gate := registry.GateOf[resourcev1.ResourceSlice]("1.36", "DRAConsumableCapacity", "Spec.Devices.Capacity.RequestPolicy")
+	gate := registry.GateOf[resourcev1.ResourceSlice]("DRAConsumableCapacity", "Spec.Devices.Capacity.RequestPolicy")
 	slice := &resourcev1.ResourceSlice{Spec: resourcev1.ResourceSliceSpec{Devices: []resourcev1.Device{{
 		Capacity: map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {RequestPolicy: &resourcev1.CapacityRequestPolicy{}}},
 	}}}}

@@ -2,11 +2,13 @@ package registry
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/component-base/featuregate"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
@@ -140,6 +142,15 @@ type Subresource struct {
 
 // KindName returns the name of the kind, such as Pod.
 func (k *Kind) KindName() string { return reflect.TypeOf(k.Object).Elem().Name() }
+
+// features returns the names of the feature gates on which fields of the kind depend.
+func (k *Kind) features() []featuregate.Feature {
+	var names []featuregate.Feature
+	for _, gate := range slices.Concat(k.Gated, k.shapeGates()) {
+		names = append(names, gate.features...)
+	}
+	return names
+}
 
 // shapeGates returns the feature gates of the fields of the kind's Shape.
 func (k *Kind) shapeGates() []Gate {

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	"k8s.io/apiserver/pkg/storage/names"
+	"k8s.io/component-base/featuregate"
 )
 
 // Table has the groups of kinds that a server serves, besides custom resources, and their scheme. A table doesn't
@@ -226,8 +228,15 @@ func (t *Table) Strategy(k *Kind, deps Dependencies) Strategy {
 	})
 	return Strategy{
 		ObjectTyper: t.scheme, NameGenerator: names.SimpleNameGenerator, Kind: k, Versions: versions, scheme: t.scheme, deps: deps,
-		gates: gatesOff(k.Gated, deps.Kubernetes), shapeGates: gatesOff(k.shapeGates(), deps.Kubernetes),
+		gates: gatesOff(k.Gated, deps.gates()), shapeGates: gatesOff(k.shapeGates(), deps.gates()),
 	}
+}
+
+// Reads reports whether fields of a kind depend on a feature gate.
+func (t *Table) Reads(feature featuregate.Feature) bool {
+	reads := false
+	t.each(func(_ schema.GroupVersion, k *Kind) { reads = reads || slices.Contains(k.features(), feature) })
+	return reads
 }
 
 // owner returns the name of the group that has the row of a kind. Other groups may serve the kind too.

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/component-base/featuregate"
 )
 
 // Hooks are the functions by which a kind adds to the Strategy that all kinds share. HooksOf implements Hooks.
@@ -19,7 +20,7 @@ type Hooks interface {
 	validate(ctx context.Context, obj runtime.Object) field.ErrorList
 	validateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList
 	validateStatusUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList
-	declarativeOptions(obj, old runtime.Object) map[string]bool
+	declarativeOptions(gates featuregate.FeatureGate, obj, old runtime.Object) map[string]bool
 	authorize(ctx context.Context, deps Dependencies, obj, old runtime.Object) field.ErrorList
 	authorizeStatus(ctx context.Context, deps Dependencies, obj, old runtime.Object) field.ErrorList
 	authorizesFirst() bool
@@ -56,9 +57,9 @@ type HooksOf[T runtime.Object] struct {
 	// is nil, ValidateUpdate still checks updates through the group version.
 	Through map[schema.GroupVersion]Validation[T]
 
-	// DeclarativeOptions returns the states of the options, mostly feature gates, that the markers in the Go types of the
-	// kind name. The argument "old" is nil on create.
-	DeclarativeOptions func(obj, old T) map[string]bool
+	// DeclarativeOptions returns the states of the options that the markers in the Go types of the kind name, except the
+	// feature gates of Kind.Gated. The argument "old" is nil on create.
+	DeclarativeOptions func(gates featuregate.FeatureGate, obj, old T) map[string]bool
 
 	// Authorize checks a valid object against other objects, or against the permissions of the request's user. The
 	// argument "old" is nil on create.
@@ -153,12 +154,12 @@ func (h HooksOf[T]) validateStatusUpdate(_ context.Context, obj, old runtime.Obj
 	return h.ValidateStatusUpdate(obj.(T), old.(T))
 }
 
-func (h HooksOf[T]) declarativeOptions(obj, old runtime.Object) map[string]bool {
+func (h HooksOf[T]) declarativeOptions(gates featuregate.FeatureGate, obj, old runtime.Object) map[string]bool {
 	if h.DeclarativeOptions == nil {
 		return nil
 	}
 	o, _ := old.(T)
-	return h.DeclarativeOptions(obj.(T), o)
+	return h.DeclarativeOptions(gates, obj.(T), o)
 }
 
 func (h HooksOf[T]) authorize(ctx context.Context, deps Dependencies, obj, old runtime.Object) field.ErrorList {

@@ -6,6 +6,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
@@ -23,7 +24,7 @@ func buildAdmission(_ context.Context, c *Config) error {
 		Informers:        c.clients.informers,
 		Authorizer:       c.generic.Authorization.Authorizer,
 		RESTMapper:       c.clients.mapper,
-		FeatureGates:     c.generic.FeatureGate,
+		FeatureGates:     c.options.globals.Gates(),
 		EffectiveVersion: c.generic.EffectiveVersion,
 		ServerID:         c.generic.APIServerID,
 		TypeConverter:    shared.schemas().TypeConverter(),
@@ -59,8 +60,10 @@ func buildTrace(_ context.Context, c *Config) error {
 		Authorizer:     c.generic.Authorization.Authorizer,
 		Discovery:      c.clients.typed.Discovery(),
 		Equivalents:    func() runtime.EquivalentResourceMapper { return c.generic.EquivalentResourceRegistry },
-		Hides:          c.options.Admission.Hides,
-		Runs:           c.options.Admission.Runs,
+		Hides: func(plugin string, resource schema.GroupResource) bool {
+			return admission.Hides(c.options.globals.Gates(), plugin, resource)
+		},
+		Runs: c.options.Admission.Runs,
 	})
 	authenticator := c.trace.Authenticator(c.generic.Authentication.Authenticator)
 	if c.options.LogRequest != nil { // the log also gets the users that c.trace.Authenticator finds

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/transport"
 
+	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/admission/services"
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/admissionregistration"
@@ -35,6 +36,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/groups"
 	"github.com/miniapi-dev/miniapi/pkg/server/openapi"
 	"github.com/miniapi-dev/miniapi/pkg/server/peers"
+	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
 // served has the APIs of a server. With peering, a peer (another server of the same etcd) answers a request for a
@@ -266,7 +268,7 @@ func dependencies(c *Config) (registry.Dependencies, error) {
 	return registry.Dependencies{
 		RESTOptions:     c.generic.RESTOptionsGetter,
 		Written:         c.written,
-		Kubernetes:      o.globals.Versions().EmulationVersion(),
+		Gates:           o.globals.Gates(),
 		Authorizer:      c.generic.Authorization.Authorizer,
 		AllowPrivileged: o.AllowPrivileged,
 		CustomResource:  c.clients.resourceOf,
@@ -274,6 +276,9 @@ func dependencies(c *Config) (registry.Dependencies, error) {
 			kubelet,
 			admissionregistration.WebhookCalls{
 				Resources: c.apis.resources,
+				Hides: func(resource schema.GroupResource) bool {
+					return admission.Hides(o.globals.Gates(), trace.MutatingPlugin, resource)
+				},
 				ServiceWarning: func(namespace, name string, port int32) string {
 					return services.Warning(c.security.services, namespace, name, port)
 				},

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +18,10 @@ import (
 	netutils "k8s.io/utils/net"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/noderestriction"
 	"github.com/miniapi-dev/miniapi/pkg/controllers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/autoscaling"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication"
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
@@ -104,8 +107,7 @@ type Options struct {
 	Kept string
 	// Flagz reads the flags that /flagz shows. It is nil for a program without flags.
 	Flagz flagz.Reader
-	// FeatureGates has values of feature gates, which override the flag --feature-gates. KnownFeatureGates returns the
-	// possible names.
+	// FeatureGates has values of feature gates, which override the flag --feature-gates.
 	FeatureGates map[string]bool
 
 	globals *featuregates.Globals
@@ -224,20 +226,11 @@ func (o *Options) AddFlags(fss *flag.NamedFlagSets) {
 	o.addMiscFlags(fss.FlagSet("misc"))
 	// The help of k8s.io/apiserver about port 0 is wrong for this server: with 0, the server takes a free port.
 	fss.FlagSet("secure serving").Lookup("secure-port").Usage = "The port on which to serve HTTPS with authentication and authorization. 0 takes a free one."
-	gates := fss.FlagSet("generic").Lookup("feature-gates")
-	gates.Usage = ownDefaultOfGate(gates.Usage, admission.ExcludeReviewsGate)
 	if !o.TransientKeys {
 		fss.FlagSet("secure serving").Lookup("cert-dir").Usage = "The folder where the server's authority, its serving certificate and the key of service account tokens are kept, across restarts. Several servers of one etcd can share it. By default, pki in --data-dir."
 	}
 	mustName(fss.FlagSet("etcd"), "etcd-servers", "an etcd server, for example http://127.0.0.1:2379")
 	mustName(fss.FlagSet(OwnFlags), "data-dir", "a folder: leave the flag out, and the data is gone at exit")
-}
-
-// ownDefaultOfGate changes the default of a feature gate in the help of --feature-gates to false. The help of the
-// Kubernetes libraries has the default of the gate itself: true. But in this server, the gate has an effect only if the
-// user sets it.
-func ownDefaultOfGate(usage, gate string) string {
-	return regexp.MustCompile(`(`+gate+`=true\|false \([^)]*default=)true`).ReplaceAllString(usage, "${1}false")
 }
 
 // mustName makes a flag refuse an empty value. A script with an unset variable can give an empty value by mistake, and
@@ -340,10 +333,18 @@ func parseServiceRange(value string) ([]*net.IPNet, error) {
 // EmulateVersion makes the server behave as a version of Kubernetes, such as 1.35, as --emulated-version does.
 func (o *Options) EmulateVersion(minor string) error { return o.globals.Emulate(minor) }
 
-// KnownFeatureGates returns the feature gates of the server, and the properties of each gate by version.
-func (o *Options) KnownFeatureGates() map[featuregate.Feature]featuregate.VersionedSpecs {
-	return o.globals.KnownGates()
+// HasFeatureGate reports whether a feature gate exists in the newest version of Kubernetes.
+func (o *Options) HasFeatureGate(name string) bool { return o.globals.Has(featuregate.Feature(name)) }
+
+// ReadsFeatureGate reports whether the server reads a feature gate. It doesn't read the gates of other components of
+// Kubernetes, and of parts of kube-apiserver that miniapi lacks.
+func (o *Options) ReadsFeatureGate(name string) bool {
+	gate := featuregate.Feature(name)
+	return o.globals.OfLibraries(gate) || builtin.Table().Reads(gate) || slices.Contains(readGates, gate)
 }
+
+// readGates are feature gates of kube-apiserver that the server reads, besides those of fields in the table of kinds.
+var readGates = []featuregate.Feature{autoscaling.ScaleToZero, noderestriction.AudienceGate}
 
 // AddMetrics records the chosen gates and versions in the metrics of the process. Call it only in a program that runs
 // one server.

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/component-base/cli/flag"
 
-	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
@@ -243,15 +242,19 @@ func TestRuntimeConfig(t *testing.T) {
 	}
 }
 
-// The help of --feature-gates shows the defaults of this server where they differ from kube-apiserver's.
+// The help of --feature-gates lists the gates of kube-apiserver, of the libraries as well as others.
 func TestHelpOfFeatureGates(t *testing.T) {
 	t.Parallel()
 	var sections flag.NamedFlagSets
 	NewOptions().AddFlags(&sections)
 	usage := sections.FlagSet("generic").Lookup("feature-gates").Usage
-	for _, gate := range []string{"AllowUnsafeMalformedObjectDeletion", admission.ExcludeReviewsGate} {
-		if want := gate + "=true|false (BETA - default=false)"; !strings.Contains(usage, want) {
-			t.Errorf("the gate is off by default, but the help doesn't have %q:\n%s", want, usage)
+	for _, want := range []string{
+		"ExcludeAdmissionWebhookVirtualResources=true|false (BETA - default=true)",
+		"WorkloadWithJob=true|false (ALPHA - default=false)",
+		"AtomicFIFO=true|false (BETA - default=true)",
+	} {
+		if !strings.Contains(usage, want) {
+			t.Errorf("the help doesn't have %q:\n%s", want, usage)
 		}
 	}
 }

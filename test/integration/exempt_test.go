@@ -66,19 +66,28 @@ func refuseByPolicy(t *testing.T, srv *miniapitest.Server, mutates bool, match m
 }
 
 // Policies don't apply to reviews such as TokenReview and SubjectAccessReview, because these reviews are never
-// stored and a cluster needs their answers. The server calls webhooks for the reviews, unless the feature gate
-// ExcludeAdmissionWebhookVirtualResources is set.
+// stored and a cluster needs their answers. Since Kubernetes 1.37, the server hides the reviews from webhooks, too, unless
+// the feature gate ExcludeAdmissionWebhookVirtualResources is off.
 func TestExemptReviews(t *testing.T) {
 	t.Parallel()
-	t.Run("by default", func(t *testing.T) {
-		t.Parallel()
-		exemptReviews(t, miniapitest.Start(t), []string{"m", "v"})
-	})
-	t.Run("with the feature gate", func(t *testing.T) {
-		t.Parallel()
-		srv := miniapitest.Start(t, miniapitest.WithFeatureGates(map[string]bool{"ExcludeAdmissionWebhookVirtualResources": true}))
-		exemptReviews(t, srv, nil)
-	})
+	for _, test := range []struct {
+		name   string
+		called []string
+		option miniapitest.Option
+	}{
+		{"by default", nil, nil},
+		{"without the feature gate", []string{"m", "v"}, miniapitest.WithFeatureGates(map[string]bool{"ExcludeAdmissionWebhookVirtualResources": false})},
+		{"in Kubernetes 1.36", []string{"m", "v"}, miniapitest.WithEmulatedVersion("1.36")},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var options []miniapitest.Option
+			if test.option != nil {
+				options = append(options, test.option)
+			}
+			exemptReviews(t, miniapitest.Start(t, options...), test.called)
+		})
+	}
 }
 
 // exemptReviews creates objects of each kind of review, such as TokenReview. The argument want has the names of

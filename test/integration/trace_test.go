@@ -436,11 +436,11 @@ func TestWhyThePluginIsOff(t *testing.T) {
 	}
 }
 
-// If a feature gate hides a review such as TokenReview from webhooks, the answer to the question why a webhook isn't
-// called has this reason.
+// The server hides reviews such as TokenReview from webhooks. The answer to the question why a webhook isn't called has
+// this reason.
 func TestWhyAReviewIsHidden(t *testing.T) {
 	t.Parallel()
-	srv := miniapitest.Start(t, miniapitest.WithFlags(recording), miniapitest.WithFeatureGates(map[string]bool{"ExcludeAdmissionWebhookVirtualResources": true}))
+	srv := miniapitest.Start(t, miniapitest.WithFlags(recording))
 	install(t, srv, validating("asked", allow(), everything))
 	must(srv.Client().AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{}))(t)
 	got := why(t, srv, trace.ValidatingConfiguration+"/asked/asked.example.com", "selfsubjectreviews", "", "")

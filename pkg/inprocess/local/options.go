@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/pflag"
 	cliflag "k8s.io/component-base/cli/flag"
-	"k8s.io/component-base/featuregate"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/admission/services"
@@ -41,10 +40,11 @@ func (e *Engine) options(d engine.Description) (*server.Options, error) {
 	}
 	if err := errors.Join(
 		checkPlugins("WithAdmissionPlugins", d.EnablePlugins), checkPlugins("WithoutAdmissionPlugins", d.DisablePlugins),
-		checkControllers(d.Controllers), setGates(o, d.FeatureGates),
+		checkControllers(d.Controllers), checkGates(o, d.FeatureGates),
 	); err != nil {
 		return nil, err
 	}
+	o.FeatureGates = d.FeatureGates
 	if len(e.Changes) == 0 { // d.Kept stands for the options in the description, and not for changes by Go code
 		o.Kept = d.Kept
 	}
@@ -98,19 +98,12 @@ func checkControllers(names []string) error {
 	return nil
 }
 
-// setGates sets the feature gates of a server. The server has gates of its own in o.Admission. All other gates are
-// shared by the whole process.
-func setGates(o *server.Options, gates map[string]bool) error {
-	o.FeatureGates = map[string]bool{}
-	known := o.KnownFeatureGates()
+// checkGates refuses feature gates that don't exist or have no effect: a test that sets such a gate proves nothing.
+func checkGates(o *server.Options, gates map[string]bool) error {
 	for _, name := range slices.Sorted(maps.Keys(gates)) {
-		if o.Admission.SetGate(name, gates[name]) {
-			continue
-		}
-		if known[featuregate.Feature(name)] == nil {
+		if !o.ReadsFeatureGate(name) {
 			return fmt.Errorf("WithFeatureGates: feature gate %q is unknown, or has no effect in miniapi: leave the gate out, or correct its name", name)
 		}
-		o.FeatureGates[name] = gates[name]
 	}
 	return nil
 }

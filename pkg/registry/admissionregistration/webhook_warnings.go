@@ -8,6 +8,7 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -23,6 +24,8 @@ type WebhookCalls struct {
 	// ServiceWarning returns the reason why the server can't call webhooks behind a service. It returns "" if the
 	// server can call them.
 	ServiceWarning func(namespace, name string, port int32) string
+	// Hides reports whether the server hides a resource from webhooks. If Hides is nil, it hides none.
+	Hides func(schema.GroupResource) bool
 }
 
 // ServedResource is a resource or a subresource that the server serves.
@@ -37,7 +40,7 @@ type ServedResource struct {
 const AnyResource = "*"
 
 // webhooksWarnings returns the warnings about the webhooks of a configuration: about rules for resources that the
-// server doesn't serve, about services that the server can't call, and about a caBundle without certificates.
+// server hides or doesn't serve, about services that the server can't call, and about a caBundle without certificates.
 func webhooksWarnings(deps registry.Dependencies, hooks []admissionregistrationv1.MutatingWebhook) []string {
 	var all []string
 	for i := range hooks {
@@ -62,8 +65,11 @@ func caBundleWarnings(path *field.Path, caBundle []byte) warnings.List {
 func webhookWarnings(deps registry.Dependencies, path *field.Path, rules []admissionregistrationv1.RuleWithOperations, service *admissionregistrationv1.ServiceReference) []string {
 	var all []string
 	calls := registry.PartOf[WebhookCalls](deps)
+	if calls.Hides != nil {
+		all = hiddenResourceWarnings(path, rules, calls.Hides)
+	}
 	if calls.Resources != nil {
-		all = webhookRulesWarnings(path, rules, calls.Resources)
+		all = append(all, webhookRulesWarnings(path, rules, calls.Resources)...)
 	}
 	if calls.ServiceWarning == nil || service == nil {
 		return all
@@ -72,6 +78,28 @@ func webhookWarnings(deps registry.Dependencies, path *field.Path, rules []admis
 		all = append(all, path.Child("clientConfig", "service").String()+": "+text)
 	}
 	return all
+}
+
+// hiddenResourceWarnings warns of resources that the rules of a webhook name and the server hides. A rule with a wildcard
+// can be meant for other resources, so there is no warning about it.
+func hiddenResourceWarnings(path *field.Path, rules []admissionregistrationv1.RuleWithOperations, hides func(schema.GroupResource) bool) []string {
+	var l warnings.List
+	for i, rule := range rules {
+		if slices.Contains(rule.APIGroups, "*") || slices.Contains(rule.Resources, "*") {
+			continue
+		}
+		named := sets.New[schema.GroupResource]()
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				r := schema.GroupResource{Group: group, Resource: resource}
+				if hides(r) && !named.Has(r) {
+					l.At(path.Child("rules").Index(i), "%s is excluded from admission webhooks; this rule will have no effect", r)
+				}
+				named.Insert(r)
+			}
+		}
+	}
+	return l
 }
 
 // webhookRulesWarnings warns of groups and resources that the rules of a webhook name and the server doesn't serve:

@@ -57,7 +57,7 @@ var deploymentKind = registry.Kind{
 		ValidateStatusUpdate:   validateDeploymentStatusUpdate,
 		Warnings:               warnings.OfReplicas(func(o *appsv1.Deployment) *corev1.PodTemplateSpec { return &o.Spec.Template }),
 	},
-	Gated: []registry.Gate{registry.GateOf[appsv1.Deployment]("1.35", "DeploymentReplicaSetTerminatingReplicas", "Status.TerminatingReplicas")},
+	Gated: []registry.Gate{registry.GateOf[appsv1.Deployment]("DeploymentReplicaSetTerminatingReplicas", "Status.TerminatingReplicas")},
 }
 
 // quarter returns the default of maxSurge and maxUnavailable: 25% of the replicas. A rollout may have maxSurge pods

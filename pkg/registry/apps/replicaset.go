@@ -45,7 +45,7 @@ var replicaSetKind = registry.Kind{
 		ValidateStatusUpdate: validateReplicaSetStatusUpdate,
 		Warnings:             warnings.OfReplicas(func(o *appsv1.ReplicaSet) *corev1.PodTemplateSpec { return &o.Spec.Template }),
 	},
-	Gated: []registry.Gate{registry.GateOf[appsv1.ReplicaSet]("1.35", "DeploymentReplicaSetTerminatingReplicas", "Status.TerminatingReplicas")},
+	Gated: []registry.Gate{registry.GateOf[appsv1.ReplicaSet]("DeploymentReplicaSetTerminatingReplicas", "Status.TerminatingReplicas")},
 }
 
 func defaultReplicaSet(r *appsv1.ReplicaSet) {

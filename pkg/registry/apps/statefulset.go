@@ -52,7 +52,7 @@ var statefulSetKind = registry.Kind{
 		ValidateStatusUpdate: validateStatefulSetStatusUpdate,
 		Warnings:             statefulSetWarnings,
 	},
-	Gated: []registry.Gate{registry.GateOf[appsv1.StatefulSet]("1.37", "MaxUnavailableStatefulSet", "Spec.UpdateStrategy.RollingUpdate.MaxUnavailable")},
+	Gated: []registry.Gate{registry.GateOf[appsv1.StatefulSet]("MaxUnavailableStatefulSet", "Spec.UpdateStrategy.RollingUpdate.MaxUnavailable")},
 }
 
 func defaultStatefulSet(s *appsv1.StatefulSet) {

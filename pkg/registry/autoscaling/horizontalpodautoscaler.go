@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/component-base/featuregate"
 	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
@@ -19,6 +20,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
+
+// ScaleToZero is the feature gate with which minReplicas of a HorizontalPodAutoscaler may be 0.
+const ScaleToZero featuregate.Feature = "HPAScaleToZero"
 
 // horizontalPodAutoscalerKind is the row of horizontalpodautoscalers in the server's table of kinds.
 var horizontalPodAutoscalerKind = registry.Kind{
@@ -37,12 +41,16 @@ var horizontalPodAutoscalerKind = registry.Kind{
 		Validate:             validateHorizontalPodAutoscaler,
 		ValidateUpdate:       validateHorizontalPodAutoscalerUpdate,
 		ValidateStatusUpdate: validateHorizontalPodAutoscalerStatusUpdate,
-		DeclarativeOptions: func(_, _ *autoscalingv2.HorizontalPodAutoscaler) map[string]bool {
-			return map[string]bool{"HPAScaleToZero": true}
-		},
+		DeclarativeOptions:   horizontalPodAutoscalerOptions,
 	},
-	Gated: []registry.Gate{registry.GateOf[autoscalingv2.HorizontalPodAutoscaler]("1.35", "HPAConfigurableTolerance",
+	Gated: []registry.Gate{registry.GateOf[autoscalingv2.HorizontalPodAutoscaler]("HPAConfigurableTolerance",
 		"Spec.Behavior.ScaleUp.Tolerance", "Spec.Behavior.ScaleDown.Tolerance")},
+}
+
+// horizontalPodAutoscalerOptions returns the options of the markers. minReplicas may be 0 while a feature gate is on, or
+// if the stored object has this value.
+func horizontalPodAutoscalerOptions(gates featuregate.FeatureGate, _, old *autoscalingv2.HorizontalPodAutoscaler) map[string]bool {
+	return map[string]bool{string(ScaleToZero): gates.Enabled(ScaleToZero) || old != nil && ptr.Deref(old.Spec.MinReplicas, 1) == 0}
 }
 
 func defaultHorizontalPodAutoscaler(h *autoscalingv2.HorizontalPodAutoscaler) {

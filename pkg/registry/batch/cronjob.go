@@ -42,6 +42,7 @@ var cronJobKind = registry.Kind{
 		ValidateUpdate: validateCronJobUpdate,
 		Warnings:       cronJobWarnings,
 	},
+	Gated: []registry.Gate{registry.GateOf[batchv1.CronJob]("WorkloadWithJob", "Spec.JobTemplate.Spec.Scheduling")},
 }
 
 func defaultCronJob(c *batchv1.CronJob) {
@@ -70,10 +71,8 @@ func validateCronJobUpdate(o, old *batchv1.CronJob) field.ErrorList {
 
 func cronJobSpec(path *field.Path, s, old *batchv1.CronJobSpec) field.ErrorList {
 	var f validation.Findings
-	if at := path.Child("schedule"); s.Schedule == "" {
-		f.Add(field.Required(at, ""))
-	} else {
-		f.Merge(schedule(at, s, old))
+	if s.Schedule != "" {
+		f.Merge(schedule(path.Child("schedule"), s, old))
 	}
 	f.Merge(optionalCount(path.Child("startingDeadlineSeconds"), s.StartingDeadlineSeconds))
 	if old == nil || !ptr.Equal(old.TimeZone, s.TimeZone) {
@@ -83,17 +82,12 @@ func cronJobSpec(path *field.Path, s, old *batchv1.CronJobSpec) field.ErrorList 
 		batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent))
 
 	job, at := &s.JobTemplate.Spec, path.Child("jobTemplate", "spec")
-	oldJob := &batchv1.JobSpec{}
-	if old != nil {
-		oldJob = &old.JobTemplate.Spec
-	}
 	f.Merge(selectorlessJobSpec(at, job))
 	f.AddIf(job.Selector != nil, field.Invalid(at.Child("selector"), job.Selector, "`selector` will be auto-generated"))
 	f.AddIf(ptr.Deref(job.ManualSelector, false), field.NotSupported(at.Child("manualSelector"), job.ManualSelector, []string{"nil", "false"}))
 	f.Merge(
 		optionalCount(path.Child("successfulJobsHistoryLimit"), s.SuccessfulJobsHistoryLimit),
-		optionalCount(path.Child("failedJobsHistoryLimit"), s.FailedJobsHistoryLimit),
-		jobScheduling(at, job, oldJob))
+		optionalCount(path.Child("failedJobsHistoryLimit"), s.FailedJobsHistoryLimit))
 	return f.Errs
 }
 

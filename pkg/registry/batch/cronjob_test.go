@@ -27,7 +27,6 @@ func TestCronJob(t *testing.T) {
 	}{
 		{name: "full", reason: "ranges, steps, lists and names", schedule: "*/15 8-18 1,15 jan-jun mon-fri"},
 		{name: "nickname", reason: "a nickname stands for a schedule", schedule: "@every 1h30m"},
-		{name: "none", reason: "a schedule is required", want: []string{"spec.schedule: Required value"}},
 		{name: "few", reason: "a schedule has five fields", schedule: "* * *",
 			want: []string{`spec.schedule: Invalid value: "* * *": expected exactly 5 fields, found 3: [* * *]`}},
 		{name: "minute", reason: "an hour has 60 minutes", schedule: "60 * * * *",
@@ -51,10 +50,6 @@ func TestCronJob(t *testing.T) {
 
 	long := build("0 0 * * *", nil)
 	long.Name = "a234567890123456789012345678901234567890123456789012345"
-	gang := build("@daily", nil)
-	gang.Spec.JobTemplate.Spec.Scheduling = &batchv1.JobSchedulingConfiguration{}
-	registrytest.WantErrors(t, "gang scheduling requires a gate that is off", validateCronJob(gang), "spec.jobTemplate.spec.scheduling: Forbidden")
-	registrytest.WantErrors(t, "the cron job was stored while the gate was on", validateCronJobUpdate(gang, gang))
 	registrytest.WantErrors(t, "the names of its jobs are 11 characters longer, and have to be labels", validateCronJob(long),
 		`metadata.name: Invalid value: "`+long.Name+`": must be no more than 52 characters`)
 }

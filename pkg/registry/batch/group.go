@@ -6,13 +6,14 @@ import (
 	batchv1beta1 "k8s.io/api/batch/v1beta1"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
+	declarativev1 "github.com/miniapi-dev/miniapi/pkg/registry/declarative/batch/v1"
 )
 
 // Group is the API group batch. It has jobs, and cron jobs, which create jobs on a schedule.
 var Group = registry.Group{
 	Name: "batch",
 	Versions: []registry.Version{
-		{Name: "v1", AddToScheme: batchv1.AddToScheme},
+		{Name: "v1", AddToScheme: batchv1.AddToScheme, AddValidations: declarativev1.RegisterValidations},
 		{Name: "v1beta1", AddToScheme: batchv1beta1.AddToScheme, OnDemand: true},
 	},
 	Priority: 17400,

@@ -52,6 +52,10 @@ var jobKind = registry.Kind{
 		ValidateStatusUpdate: validateJobStatusUpdate,
 		Warnings:             jobWarnings,
 	},
+	Gated: []registry.Gate{
+		registry.GateOf[batchv1.Job]("JobManagedBy", "Spec.ManagedBy"),
+		registry.GateOf[batchv1.Job]("WorkloadWithJob", "Spec.Scheduling"),
+	},
 	Fields:  jobFields,
 	Storage: newJobStorage,
 }
@@ -81,7 +85,7 @@ func defaultJob(j *batchv1.Job) {
 
 // validateJob checks a new job. The server calls selectOwnPods earlier, which generates the selector.
 func validateJob(o *batchv1.Job) field.ErrorList {
-	return append(job(o, true), jobScheduling(validation.SpecPath, &o.Spec, &batchv1.JobSpec{})...)
+	return job(o, true)
 }
 
 // job checks a job. domainLabels is false for a job of an older server, which didn't add labels with the prefix
@@ -141,7 +145,6 @@ func validateJobUpdate(o, old *batchv1.Job) field.ErrorList {
 	f.Merge(
 		validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs,
 		jobSpec(validation.SpecPath, s),
-		jobScheduling(validation.SpecPath, s, was),
 		completionsUpdate(validation.SpecPath.Child("completions"), s, was),
 		validation.Unchanged(validation.SpecPath.Child("selector"), s.Selector, was.Selector),
 		jobTemplateUpdate(validation.SpecPath.Child("template"), &s.Template, old),

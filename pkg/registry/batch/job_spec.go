@@ -44,12 +44,6 @@ const (
 	maxManagedBy = 63
 )
 
-// jobScheduling refuses the field for gang scheduling of a job's pods, because the feature gate WorkloadWithJob is
-// off. An update may keep the stored value of the field.
-func jobScheduling(path *field.Path, s, old *batchv1.JobSpec) field.ErrorList {
-	return validation.GatedOff(path.Child("scheduling"), s.Scheduling, old.Scheduling)
-}
-
 func isIndexed(s *batchv1.JobSpec) bool {
 	return ptr.Deref(s.CompletionMode, batchv1.NonIndexedCompletion) == batchv1.IndexedCompletion
 }

@@ -93,11 +93,6 @@ func TestJob(t *testing.T) {
 				`spec.successPolicy.rules[3].succeededIndexes: Invalid value: "3000000000": error parsing succeededIndexes: too large index: "3000000000"`,
 			},
 		},
-		{
-			name: "scheduling", reason: "gang scheduling requires a gate that is off",
-			change: func(j *batchv1.Job) { j.Spec.Scheduling = &batchv1.JobSchedulingConfiguration{} },
-			want:   []string{"spec.scheduling: Forbidden"},
-		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -109,7 +104,6 @@ func TestJob(t *testing.T) {
 func TestJobUpdate(t *testing.T) {
 	t.Parallel()
 	suspended := func(j *batchv1.Job) { j.Spec.Suspend = ptr.To(true) }
-	scheduled := func(j *batchv1.Job) { j.Spec.Scheduling = &batchv1.JobSchedulingConfiguration{} }
 	for _, tc := range []struct {
 		name, reason string
 		old, now     func(*batchv1.Job)
@@ -139,14 +133,6 @@ func TestJobUpdate(t *testing.T) {
 				j.Spec.Template.Spec.NodeSelector = map[string]string{"disk": "ssd"}
 				j.Spec.Template.Spec.Containers[0].Resources.Requests = registrytest.Quantities("cpu", "1")
 			},
-		},
-		{
-			name: "scheduling", reason: "gang scheduling requires a gate that is off",
-			old: unchangedJob, now: scheduled, want: []string{"spec.scheduling: Forbidden"},
-		},
-		{
-			name: "stored scheduling", reason: "the job was created while the gate was on, and ends when it loses its finalizers",
-			old: scheduled, now: scheduled,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

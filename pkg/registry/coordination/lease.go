@@ -1,13 +1,10 @@
 package coordination
 
 import (
-	"context"
-
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/features"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
@@ -24,10 +21,13 @@ var leaseKind = registry.Kind{
 	ConditionalUpdate: true,
 	Printer:           &leaseColumns,
 	Hooks: registry.HooksOf[*coordinationv1.Lease]{
-		PrepareForCreate: func(_ context.Context, l *coordinationv1.Lease) { dropCoordination(l, &coordinationv1.Lease{}) },
-		PrepareForUpdate: func(_ context.Context, l, old *coordinationv1.Lease) { dropCoordination(l, old) },
-		Validate:         validateLease,
-		ValidateUpdate:   validateLeaseUpdate,
+		Validate:       validateLease,
+		ValidateUpdate: validateLeaseUpdate,
+	},
+	// Each of the two fields stays only if the stored lease has this field.
+	Gated: []registry.Gate{
+		registry.GateOf[coordinationv1.Lease](features.CoordinatedLeaderElection, "Spec.Strategy"),
+		registry.GateOf[coordinationv1.Lease](features.CoordinatedLeaderElection, "Spec.PreferredHolder"),
 	},
 }
 
@@ -59,20 +59,6 @@ func leaseSpec(spec *coordinationv1.LeaseSpec) field.ErrorList {
 	f.AddIf(ptr.Deref(spec.PreferredHolder, "") != "" && ptr.Deref(spec.Strategy, "") == "",
 		field.Forbidden(path.Child("preferredHolder"), "may only be specified if `strategy` is defined"))
 	return f.Errs
-}
-
-// dropCoordination drops the fields of coordinated leader election (KEP-4355) that the stored lease doesn't have, if
-// the feature is off.
-func dropCoordination(l, old *coordinationv1.Lease) {
-	if utilfeature.DefaultFeatureGate.Enabled(features.CoordinatedLeaderElection) {
-		return
-	}
-	if old.Spec.Strategy == nil {
-		l.Spec.Strategy = nil
-	}
-	if old.Spec.PreferredHolder == nil {
-		l.Spec.PreferredHolder = nil
-	}
 }
 
 // leaseColumns makes the rows of kubectl get. They show the holder.

@@ -54,8 +54,10 @@ var nodeKind = registry.Kind{
 	},
 	Fields: nodeFields,
 	Gated: []registry.Gate{
-		registry.GateOf[corev1.Node]("1.36", "NodeDeclaredFeatures", "Status.DeclaredFeatures"),
-		registry.GateOf[corev1.Node]("1.37", "KubeletInUserNamespace", "Status.NodeInfo.RunningInUserNamespace"),
+		registry.GateOf[corev1.Node]("InPlacePodVerticalScalingSchedulerPreemption", "Spec.PodPreemptionPolicy"),
+		registry.GateOf[corev1.Node]("SupplementalGroupsPolicy", "Status.Features"),
+		registry.GateOf[corev1.Node]("NodeDeclaredFeatures", "Status.DeclaredFeatures"),
+		registry.GateOf[corev1.Node]("KubeletInUserNamespace", "Status.NodeInfo.RunningInUserNamespace"),
 	},
 }
 
@@ -78,9 +80,7 @@ func defaultNode(n *corev1.Node) {
 }
 
 // validateNode checks a new node.
-func validateNode(o *corev1.Node) field.ErrorList { return node(o, &corev1.Node{}) }
-
-func node(o, old *corev1.Node) field.ErrorList {
+func validateNode(o *corev1.Node) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
 	f.Merge(nodeAnnotations(o), taints(validation.MetadataPath.Child("taints"), o.Spec.Taints), nodeResources(o))
 	if swap := o.Status.NodeInfo.Swap; swap != nil && swap.Capacity != nil {
@@ -88,8 +88,6 @@ func node(o, old *corev1.Node) field.ErrorList {
 		f.AddIf(*swap.Capacity <= 0, field.Invalid(validation.MetadataPath.Child("nodeSwapStatus", "capacity"), *swap.Capacity, "must be greater than zero"))
 	}
 	f.Merge(declaredFeatures(o), nodeCIDRs(o))
-	// The feature gate InPlacePodVerticalScalingSchedulerPreemption is off, so a write can't set or change the field.
-	f.Merge(validation.GatedOff(validation.SpecPath.Child("podPreemptionPolicy"), o.Spec.PodPreemptionPolicy, old.Spec.PodPreemptionPolicy))
 	return f.Errs
 }
 
@@ -113,7 +111,7 @@ func nodeCIDRs(o *corev1.Node) field.ErrorList {
 }
 
 func validateNodeUpdate(o, old *corev1.Node) field.ErrorList {
-	return append(node(o, old), nodeChange(o, old)...)
+	return append(validateNode(o), nodeChange(o, old)...)
 }
 
 // validateNodeStatusUpdate checks the status that a kubelet writes.

@@ -141,16 +141,6 @@ func TestNodeErrors(t *testing.T) {
 				`spec.podCIDRs: Forbidden: node updates may not change podCIDR except from "" to valid`,
 			},
 		},
-		{
-			Name: "preemption policy", Reason: "the feature gate of the field is off",
-			Object: &corev1.Node{ObjectMeta: registrytest.ClusterStored("n"), Spec: corev1.NodeSpec{PodPreemptionPolicy: &corev1.NodePodPreemptionPolicy{}}},
-			Want:   []string{"spec.podPreemptionPolicy: Forbidden"},
-		},
-		{
-			Name: "stored preemption policy", Reason: "the node was stored while the feature gate was on, and an update can keep the field",
-			Object: &corev1.Node{ObjectMeta: registrytest.ClusterStored("n"), Spec: corev1.NodeSpec{PodPreemptionPolicy: &corev1.NodePodPreemptionPolicy{}}},
-			Old:    &corev1.Node{ObjectMeta: registrytest.ClusterStored("n"), Spec: corev1.NodeSpec{PodPreemptionPolicy: &corev1.NodePodPreemptionPolicy{}}},
-		},
 	})
 }
 

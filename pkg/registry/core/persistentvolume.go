@@ -39,6 +39,7 @@ var persistentVolumeKind = registry.Kind{
 		ValidateStatusUpdate:   validatePersistentVolumeStatusUpdate,
 		Warnings:               persistentVolumeWarnings,
 	},
+	Gated: []registry.Gate{registry.GateOf[corev1.PersistentVolume]("VolumeAttributesClass", "Spec.VolumeAttributesClassName")},
 }
 
 func defaultPersistentVolume(v *corev1.PersistentVolume) {

@@ -39,7 +39,13 @@ var persistentVolumeClaimKind = registry.Kind{
 		ValidateStatusUpdate: validatePersistentVolumeClaimStatusUpdate,
 		Warnings:             persistentVolumeClaimWarnings,
 	},
-	Gated: []registry.Gate{registry.GateOf[corev1.PersistentVolumeClaim](registry.OffByDefault, "CSIVolumeHealth", "Status.HealthStatus")},
+	Gated: []registry.Gate{
+		registry.GateOf[corev1.PersistentVolumeClaim]("CSIVolumeHealth", "Status.HealthStatus"),
+		registry.GateOf[corev1.PersistentVolumeClaim]("VolumeAttributesClass", "Spec.VolumeAttributesClassName"),
+		registry.GateOf[corev1.PersistentVolumeClaim]("VolumeAttributesClass", "Status.CurrentVolumeAttributesClassName"),
+		registry.GateOf[corev1.PersistentVolumeClaim]("VolumeAttributesClass", "Status.ModifyVolumeStatus"),
+		otherNamespace,
+	},
 }
 
 // validatePersistentVolumeClaim checks a new claim.
@@ -139,21 +145,16 @@ func takesOverClass(o, old *corev1.PersistentVolumeClaim) bool {
 	return !annotated || annotation == *class
 }
 
-// prepareDataSources prepares the data sources of a new claim. It drops a dataSourceRef with a namespace, and drops a
-// dataSource of an unknown kind unless the client sets dataSourceRef too. If only one of the two fields is left, it
-// copies this field to the other field.
+// prepareDataSources prepares the data sources of a new claim. It drops a dataSource of an unknown kind unless the client
+// sets dataSourceRef too. If only one of the two fields is left, it copies this field to the other field.
 func prepareDataSources(_ context.Context, c *corev1.PersistentVolumeClaim) {
-	dropOtherNamespace(&c.Spec)
 	dropUnknownDataSource(&c.Spec)
 	sameDataSources(&c.Spec)
 }
 
 // prepareUpdatedDataSources prepares the data sources of an updated claim. It drops an unknown dataSource only if the
-// stored claim has no data source, and a dataSourceRef with a namespace only if the stored claim has no dataSourceRef.
+// stored claim has no data source.
 func prepareUpdatedDataSources(_ context.Context, c, old *corev1.PersistentVolumeClaim) {
-	if old.Spec.DataSourceRef == nil {
-		dropOtherNamespace(&c.Spec)
-	}
 	if old.Spec.DataSource == nil && old.Spec.DataSourceRef == nil {
 		dropUnknownDataSource(&c.Spec)
 	}
@@ -180,12 +181,15 @@ func dropUnknownDataSource(spec *corev1.PersistentVolumeClaimSpec) {
 	}
 }
 
-// dropOtherNamespace drops a dataSourceRef with a namespace, because the feature gate for it is off (KEP-3294).
-func dropOtherNamespace(spec *corev1.PersistentVolumeClaimSpec) {
-	if ref := spec.DataSourceRef; ref != nil && ref.Namespace != nil && *ref.Namespace != "" {
-		spec.DataSourceRef = nil
-	}
-}
+// otherNamespace is the gate of data sources in other namespaces (KEP-3294). It drops the whole dataSourceRef, if that
+// has a namespace. Every dataSourceRef of the stored claim counts as a use.
+var otherNamespace = registry.GateBy("CrossNamespaceVolumeDataSource",
+	func(c *corev1.PersistentVolumeClaim) bool { return c.Spec.DataSourceRef != nil },
+	func(c *corev1.PersistentVolumeClaim) {
+		if ref := c.Spec.DataSourceRef; ref != nil && ptr.Deref(ref.Namespace, "") != "" {
+			c.Spec.DataSourceRef = nil
+		}
+	})
 
 // sameDataSources copies dataSource to dataSourceRef, or the reverse, if only one of them is set. A dataSourceRef
 // with a namespace isn't copied, because dataSource has no such field.

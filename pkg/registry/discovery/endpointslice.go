@@ -41,6 +41,7 @@ var endpointSliceKind = registry.Kind{
 		ValidateUpdate:   validateEndpointSliceUpdate,
 		Warnings:         endpointSliceWarnings,
 	},
+	Gated: []registry.Gate{registry.GateOf[discoveryv1.EndpointSlice]("PreferSameTrafficDistribution", "Endpoints.Hints.ForNodes")},
 }
 
 func defaultEndpointSlice(s *discoveryv1.EndpointSlice) {

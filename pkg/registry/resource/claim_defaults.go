@@ -58,8 +58,3 @@ func tolerations(list []resourcev1.DeviceToleration) {
 		defaults.Zero(&list[i].Operator, resourcev1.DeviceTolerationOpEqual)
 	}
 }
-
-// ofRequests returns the paths of a field in the requests of a claim, and in their alternatives.
-func ofRequests(spec, path string) []string {
-	return []string{spec + ".Devices.Requests.Exactly." + path, spec + ".Devices.Requests.FirstAvailable." + path}
-}

@@ -22,7 +22,7 @@ var deviceClassKind = registry.Kind{
 		Validate:       validateDeviceClass,
 		ValidateUpdate: validateDeviceClassUpdate,
 	},
-	Gated: []registry.Gate{registry.GateOf[resourcev1.DeviceClass]("1.36", "DRAExtendedResource", "Spec.ExtendedResourceName")},
+	Gated: []registry.Gate{registry.GateOf[resourcev1.DeviceClass]("DRAExtendedResource", "Spec.ExtendedResourceName")},
 }
 
 // validateDeviceClass checks a new DeviceClass (KEP-4381).

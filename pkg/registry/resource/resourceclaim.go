@@ -54,15 +54,16 @@ var resourceClaimKind = registry.Kind{
 		AuthorizeStatus:        authorizeClaimStatus,
 		AuthorizeFirst:         true,
 	},
-	Gated: []registry.Gate{
-		registry.GateOf[resourcev1.ResourceClaim]("1.36", "DRADeviceTaints", ofRequests("Spec", "Tolerations")...),
-		registry.GateOf[resourcev1.ResourceClaim]("1.36", "DRAConsumableCapacity",
-			append(ofRequests("Spec", "Capacity"), "Spec.Devices.Constraints.DistinctAttribute")...),
-		registry.GateOf[resourcev1.ResourceClaim]("1.36", "DRAConsumableCapacity",
-			"Status.Allocation.Devices.Results.ShareID", "Status.Allocation.Devices.Results.ConsumedCapacity", "Status.Devices.ShareID"),
-		registry.GateOf[resourcev1.ResourceClaim]("1.36", "DRADeviceBindingConditions",
+	Gated: append(claimGates[resourcev1.ResourceClaim]("Spec"),
+		registry.GateOf[resourcev1.ResourceClaim]("DRAResourceClaimDeviceStatus", "Status.Devices"),
+		registry.GateOf[resourcev1.ResourceClaim]("DRAAdminAccess", "Status.Allocation.Devices.Results.AdminAccess").
+			InUse(adminAccess[resourcev1.ResourceClaim]("Spec")),
+		registry.GateOf[resourcev1.ResourceClaim]("DRAConsumableCapacity",
+			"Status.Allocation.Devices.Results.ShareID", "Status.Allocation.Devices.Results.ConsumedCapacity", "Status.Devices.ShareID").
+			InUse(consumableCapacity[resourcev1.ResourceClaim]("Spec")),
+		registry.GateOf[resourcev1.ResourceClaim]("DRADeviceBindingConditions",
 			"Status.Allocation.Devices.Results.BindingConditions", "Status.Allocation.Devices.Results.BindingFailureConditions"),
-	},
+		registry.GateOf[resourcev1.ResourceClaim]("DRAOptionalNodeOperations", "Status.Allocation.Devices.Results.SkipNodeOperations")),
 }
 
 func defaultResourceClaim(c *resourcev1.ResourceClaim) {

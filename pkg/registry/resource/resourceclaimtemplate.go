@@ -33,11 +33,7 @@ var resourceClaimTemplateKind = registry.Kind{
 		Authorize:      authorizeClaimTemplate,
 		AuthorizeFirst: true,
 	},
-	Gated: []registry.Gate{
-		registry.GateOf[resourcev1.ResourceClaimTemplate]("1.36", "DRADeviceTaints", ofRequests("Spec.Spec", "Tolerations")...),
-		registry.GateOf[resourcev1.ResourceClaimTemplate]("1.36", "DRAConsumableCapacity",
-			append(ofRequests("Spec.Spec", "Capacity"), "Spec.Spec.Devices.Constraints.DistinctAttribute")...),
-	},
+	Gated: claimGates[resourcev1.ResourceClaimTemplate]("Spec.Spec"),
 }
 
 func defaultResourceClaimTemplate(t *resourcev1.ResourceClaimTemplate) {

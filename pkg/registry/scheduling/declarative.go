@@ -12,10 +12,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// gates maps the feature gates on which the generated validation of k8s.io/api depends to their states.
-// CompositePodGroup is off, because miniapi doesn't serve groups of pod groups.
+// gates maps the feature gates on which the generated validation of k8s.io/api depends to true: the fields of a gate that
+// is off are dropped before the validation (see registry.Kind.Gated).
 var gates = map[string]bool{
-	"CompositePodGroup":               false,
+	"CompositePodGroup":               true,
 	"PodGroupPreemptionPolicy":        true,
 	"TopologyAwareWorkloadScheduling": true,
 }

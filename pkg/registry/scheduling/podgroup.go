@@ -29,7 +29,17 @@ var podGroupKind = registry.Kind{
 		ValidateUpdate:       validatePodGroupUpdate,
 		ValidateStatusUpdate: validatePodGroupStatusUpdate,
 	},
+	Gated: []registry.Gate{
+		registry.GateOf[schedulingv1beta1.PodGroup]("TopologyAwareWorkloadScheduling", "Spec.SchedulingConstraints"),
+		claims,
+		registry.GateOf[schedulingv1beta1.PodGroup]("DRAWorkloadResourceClaims", "Status.ResourceClaimStatuses").InUse(claims),
+		registry.GateOf[schedulingv1beta1.PodGroup]("PodGroupPreemptionPolicy", "Spec.PreemptionPolicy"),
+		registry.GateOf[schedulingv1beta1.PodGroup]("CompositePodGroup", "Spec.ParentCompositePodGroupName"),
+	},
 }
+
+// claims is the gate of the resource claims of a group's pods (KEP-5729).
+var claims = registry.GateOf[schedulingv1beta1.PodGroup]("DRAWorkloadResourceClaims", "Spec.ResourceClaims")
 
 // defaultPodGroupV1beta1 sets the defaults of a scheduling.k8s.io/v1beta1 PodGroup. By default, the pods of a group
 // can be disrupted one by one.

@@ -39,7 +39,6 @@ func TestPodGroup(t *testing.T) {
 			g.Spec.WorkloadRef, g.Spec.ParentCompositePodGroupName = &schedulingv1beta1.WorkloadReference{}, ptr.To("parent")
 		})),
 		want: []string{
-			"spec.parentCompositePodGroupName: Forbidden",
 			"spec.workloadRef.workloadName: Required value", "spec.workloadRef.templateName: Required value",
 		},
 	}, {

@@ -21,6 +21,13 @@ var workloadKind = registry.Kind{
 		Validate:       validateWorkload,
 		ValidateUpdate: validateWorkloadUpdate,
 	},
+	Gated: []registry.Gate{
+		registry.GateOf[schedulingv1beta1.Workload]("TopologyAwareWorkloadScheduling", "Spec.PodGroupTemplates.SchedulingConstraints"),
+		registry.GateOf[schedulingv1beta1.Workload]("DRAWorkloadResourceClaims", "Spec.PodGroupTemplates.ResourceClaims"),
+		registry.GateOf[schedulingv1beta1.Workload]("PodGroupPreemptionPolicy",
+			"Spec.PodGroupTemplates.PreemptionPolicy", "Spec.CompositePodGroupTemplates.PreemptionPolicy"),
+		registry.GateOf[schedulingv1beta1.Workload]("CompositePodGroup", "Spec.CompositePodGroupTemplates"),
+	},
 }
 
 // validateWorkload checks a new Workload (KEP-4671).

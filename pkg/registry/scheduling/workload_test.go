@@ -37,8 +37,8 @@ func TestWorkload(t *testing.T) {
 		name: "nothing", reason: "a workload without templates schedules nothing", errs: validateWorkload(workload()),
 		want: []string{"spec: Invalid value: \"\": must specify one of: `podGroupTemplates`, `compositePodGroupTemplates`"},
 	}, {
-		name: "composite", reason: "the feature gate is off", errs: validateWorkload(composite),
-		want: []string{"spec.compositePodGroupTemplates: Forbidden"},
+		name: "composite", reason: "a group of groups has a policy, too", errs: validateWorkload(composite),
+		want: []string{"spec.compositePodGroupTemplates[0].schedulingPolicy: Invalid value: \"\": must specify one of: `basic`, `gang`"},
 	}, {
 		name: "templates", reason: "each template has a name and one policy",
 		errs: validateWorkload(workload(

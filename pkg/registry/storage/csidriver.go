@@ -34,9 +34,10 @@ var csiDriverKind = registry.Kind{
 		Warnings:         csiDriverWarnings,
 	},
 	Gated: []registry.Gate{
-		registry.GateOf[storagev1.CSIDriver]("1.35", "MutableCSINodeAllocatableCount", "Spec.NodeAllocatableUpdatePeriodSeconds"),
-		registry.GateOf[storagev1.CSIDriver]("1.35", "CSIServiceAccountTokenSecrets", "Spec.ServiceAccountTokenInSecrets"),
-		registry.GateOf[storagev1.CSIDriver]("1.37", "VolumeLimitScaling", "Spec.PreventPodSchedulingIfMissing"),
+		registry.GateOf[storagev1.CSIDriver]("MutableCSINodeAllocatableCount", "Spec.NodeAllocatableUpdatePeriodSeconds"),
+		registry.GateOf[storagev1.CSIDriver]("CSIServiceAccountTokenSecrets", "Spec.ServiceAccountTokenInSecrets"),
+		registry.GateOf[storagev1.CSIDriver]("SELinuxMountReadWriteOncePod", "Spec.SELinuxMount"),
+		registry.GateOf[storagev1.CSIDriver]("VolumeLimitScaling", "Spec.PreventPodSchedulingIfMissing"),
 	},
 }
 

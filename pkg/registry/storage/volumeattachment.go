@@ -38,7 +38,7 @@ var volumeAttachmentKind = registry.Kind{
 		// The status endpoint checks an update in the same way as the main endpoint.
 		ValidateStatusUpdate: validateVolumeAttachmentUpdate,
 	},
-	Gated: []registry.Gate{registry.GateOf[storagev1.VolumeAttachment]("1.35", "MutableCSINodeAllocatableCount",
+	Gated: []registry.Gate{registry.GateOf[storagev1.VolumeAttachment]("MutableCSINodeAllocatableCount",
 		"Status.AttachError.ErrorCode", "Status.DetachError.ErrorCode")},
 }
 

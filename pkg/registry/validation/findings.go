@@ -116,14 +116,6 @@ func Unchanged(path *field.Path, value, old any) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, Unversioned(value), apivalidation.FieldImmutableErrorMsg)}
 }
 
-// GatedOff refuses a field whose feature gate is off, unless the field is nil or the stored object has the same value.
-func GatedOff[T any](path *field.Path, value, old *T) field.ErrorList {
-	if value == nil || apiequality.Semantic.DeepEqual(value, old) {
-		return nil
-	}
-	return field.ErrorList{field.Forbidden(path, "")}
-}
-
 // Nonnegative checks that an integer isn't negative.
 func Nonnegative[T ~int | ~int32 | ~int64](path *field.Path, value T) field.ErrorList {
 	return apivalidation.ValidateNonnegativeField(int64(value), path)

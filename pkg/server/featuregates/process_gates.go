@@ -21,6 +21,8 @@ import (
 	"k8s.io/component-base/featuregate"
 	metricsfeatures "k8s.io/component-base/metrics/features"
 	"k8s.io/klog/v2"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/features"
 )
 
 // Process guards the feature gates and versions of the libraries. It changes them for servers with other settings, and
@@ -28,8 +30,6 @@ import (
 type Process struct {
 	gates    featuregate.MutableVersionedFeatureGate
 	versions func() basecompatibility.MutableEffectiveVersion
-	// defaults are the gates whose default in a server differs from the default in the libraries.
-	defaults map[featuregate.Feature]bool
 	// apply gives the gates to libraries that don't read the gates themselves.
 	apply func(featuregate.FeatureGate)
 
@@ -45,9 +45,8 @@ type Process struct {
 // New returns the Process that guards the feature gates and versions of the libraries. A process must have only one.
 func New() *Process {
 	return &Process{
-		gates:    utilfeature.DefaultMutableFeatureGate,
-		defaults: ownDefaults,
-		apply:    metricsfeatures.ApplyFeatureGates,
+		gates: utilfeature.DefaultMutableFeatureGate,
+		apply: metricsfeatures.ApplyFeatureGates,
 		versions: func() basecompatibility.MutableEffectiveVersion {
 			versions, _ := compatibility.DefaultComponentGlobalsRegistry.EffectiveVersionFor(ComponentName).(basecompatibility.MutableEffectiveVersion)
 			return versions
@@ -85,8 +84,7 @@ func settingsOf(gates featuregate.MutableVersionedFeatureGate, versions basecomp
 	return s
 }
 
-// newGates returns the gates of one server. They are the gates of the libraries before the first server, with miniapi's
-// defaults.
+// newGates returns the gates of one server: the gates of the libraries before the first server, and kube-apiserver's.
 func (p *Process) newGates() featuregate.MutableVersionedFeatureGate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,13 +93,11 @@ func (p *Process) newGates() featuregate.MutableVersionedFeatureGate {
 		before = settingsOf(p.gates, p.versions())
 	}
 	gates := p.gates.DeepCopyAndReset()
+	utilruntime.Must(features.AddTo(gates)) // the gates are constant, and the tests add them
 	// The libraries' gates have accepted the same values, so there can't be an error.
 	utilruntime.Must(gates.SetEmulationVersionAndMinCompatibilityVersion(before.emulated, before.compatible))
 	if dependencies := p.gates.Dependencies(); len(dependencies) > 0 {
 		utilruntime.Must(gates.AddDependencies(dependencies))
-	}
-	for name, on := range p.defaults {
-		utilruntime.Must(gates.OverrideDefault(name, on))
 	}
 	if len(before.given) > 0 {
 		utilruntime.Must(gates.SetFromMap(before.given))

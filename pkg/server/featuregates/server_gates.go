@@ -5,7 +5,6 @@ import (
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/version"
-	"k8s.io/apiserver/pkg/features"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
@@ -13,14 +12,6 @@ import (
 
 // ComponentName is the name of kube-apiserver in --emulated-version.
 const ComponentName = basecompatibility.DefaultKubeComponent
-
-// ownDefaults are the feature gates whose default in miniapi differs from the default in the k8s.io modules.
-var ownDefaults = map[featuregate.Feature]bool{
-	// Kubernetes 1.37 turns this gate on by default. With the gate, every object that can't be decoded counts as
-	// corrupt, and a client can delete it by an option. That includes healthy objects whose conversion webhook doesn't
-	// answer.
-	features.AllowUnsafeMalformedObjectDeletion: false,
-}
 
 // Globals are the feature gates and versions of one server. The libraries have only one set of gates and versions in a
 // process: see Process.
@@ -59,9 +50,19 @@ func (g *Globals) Emulate(minor string) error {
 // Versions returns the version that the server emulates, and the version of the binary.
 func (g *Globals) Versions() basecompatibility.EffectiveVersion { return g.versions }
 
-// KnownGates returns the feature gates of the server, and the properties of each gate by version.
-func (g *Globals) KnownGates() map[featuregate.Feature]featuregate.VersionedSpecs {
-	return g.gates.GetAllVersioned()
+// Gates returns the feature gates of the server. They have their final values after Choose.
+func (g *Globals) Gates() featuregate.FeatureGate { return g.gates }
+
+// Has reports whether the server has a feature gate.
+func (g *Globals) Has(gate featuregate.Feature) bool {
+	_, ok := g.gates.GetAllVersioned()[gate]
+	return ok
+}
+
+// OfLibraries reports whether the libraries have a feature gate. They read it themselves.
+func (g *Globals) OfLibraries(gate featuregate.Feature) bool {
+	_, ok := g.process.gates.GetAllVersioned()[gate]
+	return ok
 }
 
 // AddMetrics records the gates and versions in metrics.

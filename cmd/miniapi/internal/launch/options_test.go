@@ -2,7 +2,6 @@ package launch
 
 import (
 	"bytes"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -37,8 +36,8 @@ func TestFlagsOfKubeAPIServerAlone(t *testing.T) {
 		{"none", []string{"--secure-port=0"}, "", "all flags have an effect"},
 		{
 			"several",
-			[]string{"--egress-selector-config-file=x", "--enable-priority-and-fairness", "--egress-selector-config-file=y", "--feature-gates=SidecarContainers=true,kube:NodeSwap=false", "--runtime-config=internal.apiserver.k8s.io/v1alpha1=true,resource.k8s.io/v1alpha3/resourcepoolstatusrequests=true,resource.k8s.io/v1alpha3=true"},
-			"Warning: these settings of kube-apiserver have no effect in miniapi: --egress-selector-config-file, --enable-priority-and-fairness, --feature-gates SidecarContainers, --feature-gates NodeSwap, " +
+			[]string{"--egress-selector-config-file=x", "--enable-priority-and-fairness", "--egress-selector-config-file=y", "--feature-gates=NodeLogQuery=true,CBORServingAndStorage=true,ServiceAccountNodeAudienceRestriction=false,WorkloadWithJob=true,AllBeta=true", "--runtime-config=internal.apiserver.k8s.io/v1alpha1=true,resource.k8s.io/v1alpha3/resourcepoolstatusrequests=true,resource.k8s.io/v1alpha3=true"},
+			"Warning: these settings of kube-apiserver have no effect in miniapi: --egress-selector-config-file, --enable-priority-and-fairness, --feature-gates NodeLogQuery, --feature-gates AllBeta (for gates of parts that miniapi lacks), " +
 				"--runtime-config internal.apiserver.k8s.io/v1alpha1, --runtime-config resource.k8s.io/v1alpha3/resourcepoolstatusrequests\n",
 			"each is named once, on one line",
 		},
@@ -85,57 +84,6 @@ func TestSimilarFlags(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.want, cli.FlagError(cmd, err).Error()); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
-			}
-		})
-	}
-}
-
-// miniapi implements kube-apiserver's gate ServiceAccountNodeAudienceRestriction. So it prints no warning that the gate
-// has no effect.
-func TestNodeAudienceGate(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		name, reason string
-		args         []string
-		want         bool
-	}{
-		{"unset", "the gate is on since 1.33", nil, false},
-		{"off", "old kubelets ask for any audience", []string{"--feature-gates=ServiceAccountNodeAudienceRestriction=false"}, true},
-		{"on", "on is the default", []string{"--feature-gates=ServiceAccountNodeAudienceRestriction=true"}, false},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			o := parsed(t, test.args)
-			if got := o.Server.Admission.AnyNodeAudience; got != test.want {
-				t.Errorf("%s: any audience is allowed: want %t, got %t", test.reason, test.want, got)
-			}
-			var warned strings.Builder
-			o.kubeOnly.Warn(&warned)
-			if warned.Len() > 0 {
-				t.Errorf("%s: warned of: %s", test.reason, &warned)
-			}
-		})
-	}
-}
-
-// The gate ExcludeAdmissionWebhookVirtualResources hides some reviews from webhooks. kube-apiserver turns it on by
-// default. In miniapi, the gate has an effect only if the command line sets it.
-func TestExcludeReviewsGate(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		name, reason string
-		args         []string
-		want         bool
-	}{
-		{"unset", "webhooks get the same reviews as before the gate", nil, false},
-		{"set", "the command line sets the gate", []string{"--feature-gates=ExcludeAdmissionWebhookVirtualResources=true"}, true},
-		{"set for the component", "the component's name is kube", []string{"--feature-gates=kube:ExcludeAdmissionWebhookVirtualResources=true"}, true},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			o := parsed(t, test.args)
-			if got := o.Server.Admission.ExcludeReviews; got != test.want {
-				t.Errorf("%s: reviews are excluded: want %t, got %t", test.reason, test.want, got)
 			}
 		})
 	}

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/component-base/featuregate"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/reader"
 	"github.com/miniapi-dev/miniapi/pkg/registry/signing"
@@ -32,10 +33,13 @@ const Name = "NodeRestriction"
 // userPrefix is the prefix of a kubelet's user name.
 const userPrefix = "system:node:"
 
-// New returns the plugin. By default, a kubelet gets tokens of a pod only for audiences that a volume of the pod needs,
-// or that an authorizer allows. With anyAudience, it gets tokens for all audiences.
-func New(anyAudience bool) *Plugin {
-	return &Plugin{Handler: reader.NewHandler(admission.Create, admission.Update, admission.Delete), anyAudience: anyAudience}
+// AudienceGate is a feature gate. While it is on, a kubelet gets tokens of a pod only for audiences that a volume of the
+// pod needs, or that an authorizer allows (KEP-4412). While it is off, a kubelet gets tokens for all audiences.
+const AudienceGate featuregate.Feature = "ServiceAccountNodeAudienceRestriction"
+
+// New returns the plugin.
+func New() *Plugin {
+	return &Plugin{Handler: reader.NewHandler(admission.Create, admission.Update, admission.Delete)}
 }
 
 // Plugin checks the requests of kubelets. It reads pods, nodes and the other objects that it needs from the server,
@@ -49,6 +53,11 @@ type Plugin struct {
 // A plugin that only refuses requests is usually a validating one. This plugin is a mutating one, as in
 // kube-apiserver, because it must check the kubelet's request before other plugins change it.
 var _ admission.MutationInterface = &Plugin{}
+
+// InspectFeatureGates implements initializer.WantsFeatures.
+func (p *Plugin) InspectFeatureGates(gates featuregate.FeatureGate) {
+	p.anyAudience = !gates.Enabled(AudienceGate)
+}
 
 // SetUnconditionalAuthorizer implements initializer.WantsUnconditionalAuthorizer.
 func (p *Plugin) SetUnconditionalAuthorizer(a authorizer.UnconditionalAuthorizer) { p.authorizer = a }

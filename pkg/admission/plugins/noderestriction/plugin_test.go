@@ -26,11 +26,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/plugintest"
+	"github.com/miniapi-dev/miniapi/pkg/registry/features"
 )
 
 var (
@@ -62,7 +64,7 @@ func nodeWith(name string, labels map[string]string, taints ...corev1.Taint) *co
 
 func start(t *testing.T, allowedAudience string) *Plugin {
 	t.Helper()
-	return startAs(t, New(false), allowedAudience)
+	return startAs(t, New(), allowedAudience)
 }
 
 func startAs(t *testing.T, p *Plugin, allowedAudience string) *Plugin {
@@ -452,7 +454,12 @@ func TestSubresources(t *testing.T) {
 // still only for pods on its node.
 func TestUnrestrictedAudiences(t *testing.T) {
 	t.Parallel()
-	p := startAs(t, New(true), "")
+	gates := features.Of(version.MajorMinor(1, 37))
+	if err := gates.SetFromMap(map[string]bool{string(AudienceGate): false}); err != nil {
+		t.Fatal(err)
+	}
+	p := startAs(t, New(), "")
+	p.InspectFeatureGates(gates)
 	for _, test := range []struct {
 		name, reason, refusal string
 		pod                   string

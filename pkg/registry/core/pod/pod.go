@@ -49,12 +49,20 @@ var Kind = registry.Kind{
 	},
 	Fields: podFields,
 	Gated: []registry.Gate{
-		registry.GateOf[corev1.Pod](registry.OffByDefault, "DRANodeAllocatableResources", "Status.NodeAllocatableResourceClaimStatuses"),
-		registry.GateOf[corev1.Pod](registry.OffByDefault, "CSIVolumeHealth", "Status.VolumeHealth"),
-		registry.GateOf[corev1.Pod](registry.OffByDefault, "ImageVolumeWithDigest", ofStatuses("VolumeMounts.VolumeStatus")...),
-		registry.GateOf[corev1.Pod]("1.36", "InPlacePodLevelResourcesVerticalScaling", "Status.Resources", "Status.AllocatedResources"),
-		registry.GateOf[corev1.Pod]("1.36", "DRAExtendedResource", "Status.ExtendedResourceClaimStatus"),
-		registry.GateOf[corev1.Pod]("1.36", "ResourceHealthStatus", ofStatuses("AllocatedResourcesStatus")...),
+		registry.GateOf[corev1.Pod]("DynamicResourceAllocation", "Status.ResourceClaimStatuses").
+			InUse(registry.GateOf[corev1.Pod]("DynamicResourceAllocation", "Spec.ResourceClaims")),
+		registry.GateOf[corev1.Pod]("InPlacePodVerticalScaling", append(ofStatuses("Resources"), ofStatuses("AllocatedResources")...)...).
+			InUse(registry.GateOf[corev1.Pod]("InPlacePodVerticalScaling", "Spec.InitContainers.ResizePolicy", "Spec.Containers.ResizePolicy")),
+		registry.GateOf[corev1.Pod]("PodObservedGenerationTracking", "Status.ObservedGeneration", "Status.Conditions.ObservedGeneration"),
+		registry.GateOf[corev1.Pod]("ResourceHealthStatusMessage", ofStatuses("AllocatedResourcesStatus.Resources.Message")...),
+		registry.GateOf[corev1.Pod]("SupplementalGroupsPolicy", ofStatuses("User")...).
+			InUse(registry.GateOf[corev1.Pod]("SupplementalGroupsPolicy", "Spec.SecurityContext.SupplementalGroupsPolicy")),
+		registry.GateOf[corev1.Pod]("DRANodeAllocatableResources", "Status.NodeAllocatableResourceClaimStatuses"),
+		registry.GateOf[corev1.Pod]("CSIVolumeHealth", "Status.VolumeHealth"),
+		registry.GateOf[corev1.Pod]("ImageVolumeWithDigest", ofStatuses("VolumeMounts.VolumeStatus")...),
+		registry.GateOf[corev1.Pod]("InPlacePodLevelResourcesVerticalScaling", "Status.Resources", "Status.AllocatedResources"),
+		registry.GateOf[corev1.Pod]("DRAExtendedResource", "Status.ExtendedResourceClaimStatus"),
+		registry.GateOf[corev1.Pod]("ResourceHealthStatus", ofStatuses("AllocatedResourcesStatus")...),
 	},
 }
 

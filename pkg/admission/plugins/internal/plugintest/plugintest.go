@@ -18,11 +18,12 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/component-base/compatibility"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/features"
 )
 
 // Request is a request for a plugin. The kind and the resource of the request follow from its objects.
@@ -100,7 +101,7 @@ func Start(t *testing.T, plugin admission.Interface, allowed authorizer.Authoriz
 			mapper.Add(gv.WithKind(kind), meta.RESTScopeNamespace)
 		}
 	}
-	initializer.New(client, nil, factory, allowed, utilfeature.DefaultFeatureGate,
+	initializer.New(client, nil, factory, allowed, features.Default(),
 		compatibility.NewEffectiveVersionFromString("1.37", "1.36", "1.36"), t.Context().Done(), mapper).Initialize(plugin)
 	if err := admission.ValidateInitialization(plugin); err != nil {
 		t.Fatal(err)
