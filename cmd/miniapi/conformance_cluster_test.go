@@ -35,7 +35,7 @@ func clusterOfOneNode(t *testing.T, o node.Options) (kubeconfig string, c kubern
 
 // inCluster are patterns of the cases that depend on the network path from the server to a webhook: reviews, faults of
 // connections, timeouts, conversions and services.
-const inCluster = "review.create.*,failure.*,timeout.*,conversion.request,service.*"
+const inCluster = "matrix.review.create,failure.*,timeout.*,conversion.request,service.*"
 
 // With --webhook-image, the suite runs a relay in the cluster, which forwards calls of webhooks to the suite. Some
 // servers need the relay, because they can't connect to the machine that runs the suite.

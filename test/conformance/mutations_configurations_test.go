@@ -7,6 +7,12 @@ import (
 
 // configurationMutations break promises about webhook configurations, their defaults and their validation.
 var configurationMutations = []mutation{
+	{name: "replaces the list of webhooks", caughtBy: "configuration.merged.*", request: func(r *http.Request) {
+		if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "webhookconfigurations") {
+			r.Header.Set("Content-Type", "application/merge-patch+json")
+			r.URL.RawQuery = ""
+		}
+	}},
 	{name: "selects no namespaces by default", caughtBy: "configuration.default.namespaceSelector", request: defaulted("namespaceSelector", object{"matchLabels": object{"no": "namespace"}})},
 	{name: "selects no objects by default", caughtBy: "configuration.default.objectSelector", request: defaulted("objectSelector", object{"matchLabels": object{"no": "object"}})},
 	{name: "has another default scope", caughtBy: "configuration.default.scope configuration.v1beta1.default.scope", request: onRules(func(rule object) {

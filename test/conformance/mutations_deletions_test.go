@@ -17,9 +17,22 @@ var deletionMutations = []mutation{
 	{name: "reviews collections without a namespace as a whole", caughtBy: "deletecollection.clusterScope", review: swallow(func(r object) bool {
 		return strings.HasSuffix(name(at(r, "oldObject")), "-one")
 	})},
-	{name: "drops options of deleted collections", caughtBy: "deletecollection.options", review: without("options")},
-	{name: "reviews one object of a collection", caughtBy: "deletecollection.each", review: swallow(func(r object) bool { return at(r, "oldObject", "metadata")["name"] == "b" })},
 	{name: "deletes collections without their selectors", caughtBy: "deletecollection.selected", request: query(http.MethodDelete, func(v url.Values) { v.Del("labelSelector") })},
+	{name: "reviews evictions as deletions", caughtBy: "delete.evicted", also: func(r *http.Request) *http.Request {
+		pod, evicts := strings.CutSuffix(r.URL.Path, "/eviction")
+		if !evicts {
+			return nil
+		}
+		return deletes(r, pod)
+	}},
+	{name: "reviews the objects of deleted definitions", caughtBy: "custom.deletedWithDefinition", also: func(r *http.Request) *http.Request {
+		_, group, defines := strings.Cut(r.URL.Path, "/customresourcedefinitions/things.")
+		if !defines || r.Method != http.MethodDelete {
+			return nil
+		}
+		namespace, _, _ := strings.Cut(group, ".")
+		return deletes(r, "/apis/"+group+"/v1/namespaces/"+namespace+"/things/a")
+	}},
 	{name: "doesn't review removed finalizers", caughtBy: "finalizer.review", review: swallow(func(r object) bool { return r["operation"] == "UPDATE" })},
 	{name: "loses times of deletions", caughtBy: "finalizer.timestamp", response: onAnswers(http.MethodGet, func(o object) { delete(at(o, "metadata"), "deletionTimestamp") })},
 	{name: "removes finalizers in dry runs", caughtBy: "finalizer.dryRun", request: query(http.MethodPatch, dropped("dryRun"))},
@@ -58,6 +71,14 @@ func finishes(r *http.Request) {
 	r.Method, r.URL.Path, r.URL.RawQuery = http.MethodPut, "/api/v1/namespaces/"+path+"/finalize", ""
 	r.Header.Set("Content-Type", "application/json")
 	setRequestBody(r, []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+path+`"},"spec":{}}`))
+}
+
+// deletes returns a dry run of the deletion of the object at a path, by the client of a request.
+func deletes(r *http.Request, path string) *http.Request {
+	another := r.Clone(r.Context())
+	another.Method, another.URL.Path, another.URL.RawQuery = http.MethodDelete, path, "dryRun=All"
+	setRequestBody(another, nil)
+	return another
 }
 
 // peeked returns the body of a request. Later readers of the request get the same body.

@@ -1,7 +1,6 @@
 package conformance_test
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -9,13 +8,8 @@ import (
 
 // failureMutations break promises about failed calls and timeouts.
 var failureMutations = []mutation{
-	{name: "calls again after a failure", caughtBy: "failure.once", review: func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			body := readAll(r.Body)
-			next.ServeHTTP(httptest.NewRecorder(), withBody(r, body))
-			next.ServeHTTP(w, withBody(r, body))
-		})
-	}},
+	{name: "calls again after a failure", caughtBy: "failure.once", review: twice},
+	{name: "ignores the header Retry-After", caughtBy: "failure.retried.*", review: onAnswersOfWebhooks(func(*httptest.ResponseRecorder) {})},
 	{name: "ignores errors of calls", caughtBy: "failure.fail.*", request: ifIs("failurePolicy", "Fail", "Ignore")},
 	{name: "trusts any authority", caughtBy: "failure.fail.otherAuthority failure.fail.systemRoots", request: onConfigurations(func(webhooks []object) {
 		for _, w := range webhooks[1:] { // the first one shows whether the configuration is in effect, so its caBundle is right
@@ -27,13 +21,7 @@ var failureMutations = []mutation{
 			at(w, "clientConfig")["url"] = strings.Replace(address, "localhost", "127.0.0.1", 1)
 		}
 	})},
-	{name: "calls other webhooks after an error", caughtBy: "failure.ends", request: defaulted("failurePolicy", "Ignore")},
-	{name: "fails always", caughtBy: "failure.ignore.* failure.ignored.next", request: ifIs("failurePolicy", "Ignore", "Fail")},
-	{name: "never ends a call", caughtBy: "timeout.cancelled", review: func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			next.ServeHTTP(w, r.WithContext(context.WithoutCancel(r.Context())))
-		})
-	}},
+	{name: "fails always", caughtBy: "failure.ignore.*", request: ifIs("failurePolicy", "Ignore", "Fail")},
 	{name: "drops the parameter timeout", caughtBy: "timeout.parameter", review: func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			r.URL.RawQuery = ""

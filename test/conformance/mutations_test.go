@@ -77,6 +77,7 @@ func TestEachCaseHasAMutation(t *testing.T) {
 func allMutations() []mutation {
 	return slices.Concat(
 		reviewMutations,
+		matrixMutations,
 		everyMutations,
 		versionMutations,
 		conversionMutations,

@@ -56,7 +56,7 @@ func goodServer(t *testing.T) *backend {
 	if err := os.WriteFile(policy, []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: RequestResponse}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	srv := miniapitest.Start(t, miniapitest.WithAPIs("api/all", "api/legacy"), inprocess.WithServerOptions(func(o *server.Options) {
+	srv := miniapitest.Start(t, miniapitest.WithAPIs("api/all", "api/legacy", "apps/v1beta2=false"), inprocess.WithServerOptions(func(o *server.Options) {
 		o.Audit.PolicyFile, o.Audit.LogOptions.Path = policy, log
 	}))
 	return &backend{srv.Config(), log}
@@ -436,6 +436,15 @@ func readAll(from io.Reader) []byte {
 		panic(http.ErrAbortHandler) // net/http breaks the response off at this panic
 	}
 	return body
+}
+
+// twice is a mutation that makes each call of a webhook twice.
+func twice(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body := readAll(r.Body)
+		next.ServeHTTP(httptest.NewRecorder(), withBody(r, body))
+		next.ServeHTTP(w, withBody(r, body))
+	})
 }
 
 // withBody returns a copy of a request with another body.

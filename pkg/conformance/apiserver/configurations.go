@@ -69,6 +69,34 @@ func defaultOf(t *trial.T, version, field string, want any) {
 	}
 }
 
+// merges has the cases about patches of the list of webhooks, whose items are merged by their names.
+var merges = mergeTests()
+
+func mergeTests() []trial.Test {
+	var tests []trial.Test
+	for _, m := range []struct {
+		name, contentType string
+		query             []string
+	}{{"strategic", trial.StrategicPatch, nil}, {"apply", trial.ApplyPatch, forced}} {
+		tests = append(tests, trial.Test{
+			ID: "configuration.merged." + m.name, Source: applyPages + "Merge strategy",
+			Promise: "Webhooks of a configuration are merged by their names: a patch of one webhook leaves the other webhooks, its other fields, and the order: " + m.contentType + ".",
+			Run: func(t *trial.T) {
+				for _, r := range []trial.Resource{trial.MutatingConfigurations, trial.ValidatingConfigurations} {
+					_, o := plain(t)
+					hook := o.Objects("webhooks")[0]
+					o["apiVersion"], o["kind"] = r.GroupVersion(), r.Kind
+					before := t.Create(r, o.With("webhooks", []any{hook.With("name", "a.example.com"), hook.With("name", "b.example.com")})).OK().Objects("webhooks")
+					patch := t.Object(r, o.Name()).With("webhooks", []any{trial.Object{"name": "b.example.com", "timeoutSeconds": 7}})
+					after := t.Patch(r, o.Name(), m.contentType, patch, m.query...).OK()
+					t.Equal("webhooks of a "+r.Kind, []trial.Object{before[0], before[1].With("timeoutSeconds", 7)}, after.List("webhooks"))
+				}
+			},
+		})
+	}
+	return tests
+}
+
 // plain returns a mutating configuration with one webhook. The webhook has only the required fields and a rule.
 func plain(t *trial.T) (trial.Resource, trial.Object) {
 	o := t.Object(trial.MutatingConfigurations, t.Name("plain"))
@@ -320,4 +348,32 @@ func legacySideEffects(class string) func(*trial.T) {
 			t.Forget()
 		}
 	}
+}
+
+// triedRuns has a dry run of each kind of request, for legacySideEffects. The dry runs need the ConfigMap "there".
+var triedRuns = []struct {
+	verb    string
+	request func(t *trial.T, there trial.Object) *trial.Answer
+}{
+	{"create", func(t *trial.T, _ trial.Object) *trial.Answer {
+		return t.Create(trial.ConfigMaps, t.ConfigMap("new"), "dryRun=All")
+	}},
+	{"update", func(t *trial.T, there trial.Object) *trial.Answer {
+		return t.Update(trial.ConfigMaps, there.With("data.key", "new"), "dryRun=All")
+	}},
+	{"patch", func(t *trial.T, _ trial.Object) *trial.Answer {
+		return t.Patch(trial.ConfigMaps, "there", trial.MergePatch, trial.Object{"data": trial.Object{"key": "new"}}, "dryRun=All")
+	}},
+	{"apply", func(t *trial.T, _ trial.Object) *trial.Answer {
+		return t.Apply(trial.ConfigMaps, t.ConfigMap("new"), "tester", "dryRun=All")
+	}},
+	{"delete", func(t *trial.T, _ trial.Object) *trial.Answer {
+		return t.Delete(trial.ConfigMaps, "there", nil, "dryRun=All")
+	}},
+	{"deletecollection", func(t *trial.T, _ trial.Object) *trial.Answer {
+		return t.Delete(trial.ConfigMaps, "", nil, "dryRun=All")
+	}},
+	{"deleteOptions", func(t *trial.T, _ trial.Object) *trial.Answer {
+		return t.Delete(trial.ConfigMaps, "there", trial.Object{"dryRun": []string{"All"}})
+	}},
 }

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"fmt"
 	"net/http"
 
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
@@ -53,11 +54,13 @@ func connectionTests() []trial.Test {
 		})
 	}
 	return append(tests, trial.Test{
-		ID: "connect.dryRun", Source: concepts + "Dry-run", Needs: []trial.Need{trial.Serves(trial.Pods.Sub("exec"))},
-		Promise: "A connection has no dry run: a request for one is refused with 400, and not reviewed.",
+		ID: "connect.missingNamespace", Source: chain + "Connect", Needs: []trial.Need{trial.Serves(trial.Pods.Sub("exec"))},
+		Promise: "A connection in a namespace that doesn't exist is refused with 404 before a webhook with a namespace selector is called.",
 		Run: func(t *trial.T) {
-			t.Install(trial.Validating("hook", trial.Allow(), trial.On("CONNECT", trial.Pods.Sub("exec"))))
-			t.Do(trial.Request{Verb: http.MethodPost, Path: t.Path(trial.Pods.Sub("exec"), "none"), Query: []string{"command=ls", dry}}).Refused(http.StatusBadRequest)
+			exec := trial.Pods.Sub("exec")
+			t.Install(trial.Validating("hook", trial.Allow(), trial.On("CONNECT", exec)))
+			missing := t.Name("missing")
+			t.Do(trial.Request{Verb: http.MethodPost, Path: t.Path(exec.In(missing), "none"), Query: []string{"command=ls"}}).Refused(http.StatusNotFound, fmt.Sprintf("namespaces %q not found", missing))
 			t.Called()
 		},
 	})

@@ -116,6 +116,22 @@ func customTests() []trial.Test {
 		})
 	}
 	return append(append(tests, nulls()...), trial.Test{
+		ID: "custom.deletedWithDefinition", Source: "Extend the Kubernetes API with CustomResourceDefinitions, Delete a CustomResourceDefinition", Needs: []trial.Need{trial.Serves(trial.Definitions)}, Cost: 3 * time.Second,
+		Promise: "Custom resources that are deleted with their definition aren't reviewed.",
+		Run: func(t *trial.T) {
+			v1, _ := define(t, things, withoutSecond)
+			t.Create(v1, t.Object(v1, "a")).OK()
+			t.Install(pairOf(trial.Deny(http.StatusTeapot, "it stays"), trial.On("*", v1))...)
+			t.Delete(trial.Definitions, v1.Name+"."+v1.Group, nil).OK()
+			t.Eventually("the definition is deleted", 30*time.Second, func() string {
+				if a := t.Get(trial.Definitions, v1.Name+"."+v1.Group); a.Code != http.StatusNotFound {
+					return fmt.Sprint(a.Code)
+				}
+				return ""
+			})
+			t.Called()
+		},
+	}, trial.Test{
 		ID: "custom.redefined", Source: "Extend the Kubernetes API with CustomResourceDefinitions, Delete a CustomResourceDefinition", Needs: []trial.Need{trial.Serves(trial.Definitions)}, Cost: 3 * time.Second,
 		Promise: "The deletion of a definition deletes its custom resources: a new definition of the same kind, without the version that they were stored in, has none of them.",
 		Run: func(t *trial.T) {

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
@@ -70,6 +71,17 @@ var deletions = sourced("Finalizers, How finalizers work", append(podDeletions()
 		},
 	},
 	{
+		ID: "delete.evicted", Promise: "An eviction deletes the pod without the review of a DELETE.", Source: reference + "Eviction",
+		Run: func(t *trial.T) {
+			pod(t, "one")
+			t.Install(pairOf(trial.Deny(http.StatusTeapot, "it stays"), trial.On("DELETE", trial.Pods))...)
+			t.Create(trial.Pods.Sub("eviction"), trial.Object{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": map[string]any{"name": "one"}}).OK()
+			t.Called()
+			t.Get(trial.Pods, "one").Refused(http.StatusNotFound)
+		},
+	},
+	reviewedDelete("Orphan", "orphan"), reviewedDelete("Foreground", "foregroundDeletion"),
+	{
 		ID: "finalizer.dryRun", Promise: "A dry run that removes the last finalizer of an object that is being deleted removes neither the finalizer nor the object.",
 		Run: func(t *trial.T) {
 			t.Create(trial.ConfigMaps, t.ConfigMap("a").With("metadata.finalizers", []string{hold})).OK()
@@ -117,6 +129,27 @@ var deletions = sourced("Finalizers, How finalizers work", append(podDeletions()
 		},
 	},
 }...))
+
+// reviewedDelete returns a case about a delete with a propagation policy that leaves the object with a finalizer.
+func reviewedDelete(policy, finalizer string) trial.Test {
+	return trial.Test{
+		ID: "delete.reviewed." + strings.ToLower(policy), Source: kep492 + "Plumbing existing objects to delete admission",
+		Promise: "A delete with the propagation policy " + policy + " is reviewed once, as a DELETE, although it only adds a finalizer.",
+		Run: func(t *trial.T) {
+			before := t.Create(trial.ConfigMaps, t.ConfigMap("a").With("metadata.finalizers", []string{hold})).OK()
+			t.Install(pairOf(trial.Allow())...)
+			deleted := t.Delete(trial.ConfigMaps, "a", trial.Object{"propagationPolicy": policy}).OK()
+			t.Equal("finalizers", []string{hold, finalizer}, deleted.At("metadata.finalizers"))
+			calls := t.Calls()
+			t.Called("mutating", "validating")
+			for _, call := range calls {
+				t.Equal("operation in the review by "+call.Hook, "DELETE", call.Request()["operation"])
+				t.Equal("oldObject in the review by "+call.Hook, before, call.Request()["oldObject"])
+				t.Equal("options.propagationPolicy in the review by "+call.Hook, policy, call.Request().At("options.propagationPolicy"))
+			}
+		},
+	}
+}
 
 // hold is the finalizer of objects whose deletion a case delays.
 const hold = "conformance.miniapi.dev/hold"

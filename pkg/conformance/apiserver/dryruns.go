@@ -15,30 +15,6 @@ var dryRuns = append(dryRunTests(), sourced(concepts+"Dry-run", dryRunEffects)..
 func dryRunTests() []trial.Test {
 	tests := []trial.Test{
 		{
-			ID: "dryRun.false", Source: dynamic + "Request", Promise: "dryRun is false for a request that is persisted.",
-			Run: func(t *trial.T) {
-				t.Install(trial.Validating("hook", trial.Allow()))
-				t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
-				t.Equal("dryRun", false, t.One("hook").At("dryRun"))
-			},
-		},
-		{
-			ID: "dryRun.options", Source: kep492 + "Passing {Operation}Option to Webhook", Promise: "The options in the review of a dry run have the field dryRun.",
-			Run: func(t *trial.T) {
-				t.Install(trial.Validating("hook", trial.Allow()))
-				t.Create(trial.ConfigMaps, t.ConfigMap("a"), "dryRun=All").OK()
-				t.Equal("options.dryRun", []string{"All"}, t.One("hook").At("options.dryRun"))
-			},
-		},
-		{
-			ID: "dryRun.patched", Source: concepts + "Dry-run", Promise: "The answer to a dry run has the changes of mutating webhooks.",
-			Run: func(t *trial.T) {
-				t.Install(trial.Mutating("hook", trial.Patch(trial.Add("/data/added", "yes"))))
-				t.Equal("data.added", "yes", t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "dryRun=All").OK().At("data.added"))
-				t.Get(trial.ConfigMaps, "a").Refused(http.StatusNotFound)
-			},
-		},
-		{
 			ID: "dryRun.refused", Source: concepts + "Dry-run", Promise: "Webhooks refuse a dry run as they refuse the request.",
 			Run: func(t *trial.T) {
 				t.Install(trial.Validating("hook", trial.Deny(http.StatusTeapot, "no")))
@@ -66,52 +42,7 @@ func dryRunTests() []trial.Test {
 			},
 		})
 	}
-	for _, d := range triedRuns {
-		tests = append(tests, trial.Test{
-			ID: "dryRun.persistsNothing." + d.verb, Source: concepts + "Dry-run",
-			Promise: "A dry run is reviewed, and persists nothing: " + d.verb + ".",
-			Run: func(t *trial.T) {
-				there := t.Create(trial.ConfigMaps, t.ConfigMap("there", "key", "value")).OK()
-				t.Install(pairOf(trial.Allow(), t.Own)...)
-				d.request(t, there).OK()
-				for _, call := range t.Calls() {
-					t.Equal("dryRun in the review by "+call.Hook, true, call.Request().At("dryRun"))
-				}
-				t.Called("mutating", "validating")
-				t.Equal("the object", there, t.Get(trial.ConfigMaps, "there").OK())
-				t.Get(trial.ConfigMaps, "new").Refused(http.StatusNotFound)
-			},
-		})
-	}
 	return tests
-}
-
-// triedRuns has a dry run of each kind of request. The dry runs need the ConfigMap "there".
-var triedRuns = []struct {
-	verb    string
-	request func(t *trial.T, there trial.Object) *trial.Answer
-}{
-	{"create", func(t *trial.T, _ trial.Object) *trial.Answer {
-		return t.Create(trial.ConfigMaps, t.ConfigMap("new"), "dryRun=All")
-	}},
-	{"update", func(t *trial.T, there trial.Object) *trial.Answer {
-		return t.Update(trial.ConfigMaps, there.With("data.key", "new"), "dryRun=All")
-	}},
-	{"patch", func(t *trial.T, _ trial.Object) *trial.Answer {
-		return t.Patch(trial.ConfigMaps, "there", trial.MergePatch, trial.Object{"data": trial.Object{"key": "new"}}, "dryRun=All")
-	}},
-	{"apply", func(t *trial.T, _ trial.Object) *trial.Answer {
-		return t.Apply(trial.ConfigMaps, t.ConfigMap("new"), "tester", "dryRun=All")
-	}},
-	{"delete", func(t *trial.T, _ trial.Object) *trial.Answer {
-		return t.Delete(trial.ConfigMaps, "there", nil, "dryRun=All")
-	}},
-	{"deletecollection", func(t *trial.T, _ trial.Object) *trial.Answer {
-		return t.Delete(trial.ConfigMaps, "", nil, "dryRun=All")
-	}},
-	{"deleteOptions", func(t *trial.T, _ trial.Object) *trial.Answer {
-		return t.Delete(trial.ConfigMaps, "there", trial.Object{"dryRun": []string{"All"}})
-	}},
 }
 
 // dryRunEffects has further cases about the effects of a dry run, such as events and allocated addresses.
@@ -166,26 +97,6 @@ var dryRunEffects = []trial.Test{
 		},
 	},
 	{
-		ID: "dryRun.subresources", Promise: "Dry runs of the subresources status and scale persist nothing.",
-		Run: func(t *trial.T) {
-			before := t.Create(trial.Deployments, deployment(t, "web")).OK()
-			t.Patch(trial.Deployments.Sub("status"), "web", trial.MergePatch, trial.Object{"status": trial.Object{"observedGeneration": 9}}, "dryRun=All").OK()
-			t.Equal("the answer", 3, t.Patch(trial.Deployments.Sub("scale"), "web", trial.MergePatch, trial.Object{"spec": trial.Object{"replicas": 3}}, "dryRun=All").OK().At("spec.replicas"))
-			after := t.Get(trial.Deployments, "web").OK()
-			t.Equal("spec.replicas", before.At("spec.replicas"), after.At("spec.replicas"))
-			t.True(!trial.Same(9, after.At("status.observedGeneration")), "a status without the dry run's change", "status.observedGeneration: 9")
-		},
-	},
-	{
-		ID: "dryRun.eviction", Promise: "A dry run of an eviction leaves the pod.",
-		Run: func(t *trial.T) {
-			pod(t, "one")
-			o := trial.Object{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": trial.Object{"name": "one"}}
-			t.Create(trial.Pods.Sub("eviction"), o.Copy(), "dryRun=All").OK()
-			t.Equal("metadata.deletionTimestamp", nil, t.Get(trial.Pods, "one").OK().At("metadata.deletionTimestamp"))
-		},
-	},
-	{
 		ID: "dryRun.finalizers", Promise: "A dry run of a delete doesn't begin the deletion of an object with finalizers.",
 		Run: func(t *trial.T) {
 			before := t.Create(trial.ConfigMaps, t.ConfigMap("a").With("metadata.finalizers", []string{"conformance.miniapi.dev/holds"})).OK()
@@ -214,8 +125,13 @@ var dryRunEffects = []trial.Test{
 		ID: "dryRun.audited", Promise: "A dry run has an audit event, with the annotations of webhooks.", Needs: []trial.Need{trial.AuditLog},
 		Run: func(t *trial.T) {
 			t.Install(trial.Mutating("mutates", trial.Patch(trial.Add("/data/added", "yes"))))
-			t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "dryRun=All").OK()
-			annotated(t, "mutation.webhook.admission.k8s.io/round_0_index_", trial.Object{"configuration": t.Name("mutates"), "webhook": "mutates.conformance.miniapi.dev", "mutated": true})
+			a := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "dryRun=All")
+			a.OK()
+			who := trial.Object{"configuration": t.Name("mutates"), "webhook": "mutates.conformance.miniapi.dev"}
+			annotations(t, a, []string{
+				annotation("mutation.webhook.admission.k8s.io/round_0", who.With("mutated", true)),
+				annotation("patch.webhook.admission.k8s.io/round_0", who.With("patchType", "JSONPatch").With("patch", []trial.Op{trial.Add("/data/added", "yes")})),
+			})
 		},
 	},
 	{

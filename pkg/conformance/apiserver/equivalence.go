@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"fmt"
+	"net/http"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
@@ -132,6 +133,14 @@ func equivalenceTests() []trial.Test {
 		tests[i].Needs, tests[i].Source = both, dynamic+"Matching requests: matchPolicy"
 	}
 	return append(append(tests, customEquivalence()...), trial.Test{
+		ID: "match.policy.notServed", Source: dynamic + "Matching requests: matchPolicy", Promise: "A version that the server knows and doesn't serve has no equivalent: a webhook for it isn't called.",
+		Needs: []trial.Need{trial.Unserved(unservedDeployments)},
+		Run: func(t *trial.T) {
+			t.Install(pairOf(trial.Deny(http.StatusTeapot, "no"), trial.On("*", unservedDeployments), trial.Matches(equivalent))...)
+			t.Create(trial.Deployments, deployment(t, "web")).OK()
+			t.Called()
+		},
+	}, trial.Test{
 		ID: "match.policy.custom", Source: dynamic + "Matching requests: matchPolicy", Needs: []trial.Need{trial.Serves(trial.Definitions)},
 		Promise: "The versions of a custom resource are equivalent.",
 		Run: func(t *trial.T) {
@@ -304,3 +313,6 @@ var (
 	events    = trial.Resource{Group: "events.k8s.io", Version: "v1", Name: "events", Kind: "Event", Namespaced: true}
 	oldEvents = trial.Resource{Version: "v1", Name: "events", Kind: "Event", Namespaced: true}
 )
+
+// unservedDeployments is the resource of Deployments in a version whose types Kubernetes still has, but no longer serves.
+var unservedDeployments = trial.Resource{Group: "apps", Version: "v1beta2", Name: "deployments", Kind: "Deployment", Namespaced: true}

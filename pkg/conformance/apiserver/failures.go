@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -86,29 +87,13 @@ var failingWays = []failing{
 // failures has the cases about calls that fail.
 var failures = slices.Concat(failureTests(), []trial.Test{
 	{
-		ID: "failure.ignored.next", Source: dynamic + "Failure policy", Promise: "After an error that is ignored, the other webhooks are called as usual.",
-		Run: func(t *trial.T) {
-			t.Install(trial.Mutating("a", trial.Raw(500, []byte{}), trial.Fails(admissionregistrationv1.Ignore)),
-				trial.Mutating("b", trial.Patch(trial.Add("/data/b", "yes"))), trial.Validating("c", trial.Raw(500, []byte{}), trial.Fails(admissionregistrationv1.Ignore)))
-			t.Equal("data", trial.Object{"b": "yes", "key": "value"}, t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK().At("data"))
-			t.Called("a", "b", "c")
-		},
-	},
-	{
 		ID: "failure.ignoreIsNoPardon", Source: dynamic + "Failure policy", Promise: "Ignore is about errors of calls: a refusal by the webhook refuses the request.",
 		Run: func(t *trial.T) {
 			t.Install(trial.Validating("hook", trial.Deny(http.StatusTeapot, "still no"), trial.Fails(admissionregistrationv1.Ignore)))
 			t.Create(trial.ConfigMaps, t.ConfigMap("a")).Refused(http.StatusTeapot, "still no")
 		},
 	},
-	{
-		ID: "failure.ends", Source: dynamic + "Failure policy", Promise: "After an error that rejects the request, no later mutating webhook and no validating one is called.",
-		Run: func(t *trial.T) {
-			t.Install(trial.Mutating("a", trial.Allow()), trial.Mutating("b", trial.Raw(500, []byte{})), trial.Mutating("c", trial.Allow()), trial.Validating("d", trial.Allow()))
-			refusedByFailure(t, t.Create(trial.ConfigMaps, t.ConfigMap("a")))
-			t.Called("a", "b")
-		},
-	},
+	retried(http.StatusTooManyRequests), retried(http.StatusServiceUnavailable),
 	{
 		ID: "failure.once", Source: dynamic + "Failure policy", Promise: "A call that fails isn't repeated.",
 		Run: func(t *trial.T) {
@@ -118,6 +103,35 @@ var failures = slices.Concat(failureTests(), []trial.Test{
 		},
 	},
 })
+
+// retried returns a case about calls that webhooks answer with a status code and the header Retry-After.
+func retried(code int) trial.Test {
+	return trial.Test{
+		ID: fmt.Sprintf("failure.retried.code%d", code), Source: dynamic + "Failure policy", Cost: 2 * time.Second,
+		Promise: fmt.Sprintf("A call that is answered with %d and the header Retry-After isn't a failure yet: the server repeats the call, with the same review.", code),
+		Run: func(t *trial.T) {
+			first := map[string]bool{}
+			var mu sync.Mutex
+			later := func(w http.ResponseWriter, r *http.Request, c *trial.Call) {
+				mu.Lock()
+				again := first[c.Hook]
+				first[c.Hook] = true
+				mu.Unlock()
+				if again {
+					trial.Allow()(w, r, c)
+					return
+				}
+				w.Header().Set("Retry-After", "1")
+				trial.Raw(code, trial.Object{})(w, r, c)
+			}
+			t.Install(pairOf(later)...)
+			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			calls := t.Calls()
+			t.Called("mutating", "mutating", "validating", "validating")
+			t.Equal("the repeated review", calls[0].Review, calls[1].Review)
+		},
+	}
+}
 
 // failureTests returns two cases for each way in which calls fail, one for each failure policy. Both kinds of webhooks
 // fail in each case.
@@ -263,30 +277,6 @@ var timeouts = []trial.Test{
 					t.Fail("the call of the webhook ends with the request", "the webhook still has the call "+slack.String()+" later")
 				}
 				t.Get(on, "a").Refused(http.StatusNotFound)
-			}
-		},
-	},
-	{
-		ID: "timeout.cancelled", Source: dynamic + "Timeouts", Cost: 2 * time.Second,
-		Promise: "When the timeout expires, the server ends its call.",
-		Run: func(t *trial.T) {
-			for _, on := range []trial.Resource{trial.ConfigMaps, trial.Secrets} {
-				ended := make(chan struct{})
-				reply := func(_ http.ResponseWriter, r *http.Request, _ *trial.Call) {
-					listener.Hang(t.Context(), r)
-					close(ended)
-				}
-				hook := trial.Mutating("mutating", reply, trial.Within(1), trial.On("CREATE", on))
-				if on.Name == trial.Secrets.Name {
-					hook = trial.Validating("validating", reply, trial.Within(1), trial.On("CREATE", on))
-				}
-				t.Install(hook)
-				refusedByFailure(t, t.Create(on, t.Object(on, "a")))
-				select {
-				case <-ended:
-				case <-time.After(slack):
-					t.Fail("the call ends with its timeout", "the webhook still has the call "+slack.String()+" later")
-				}
 			}
 		},
 	},

@@ -156,25 +156,6 @@ func labelled(t *trial.T, name string) trial.Object { return t.ConfigMap(name).W
 // selectors has the cases about objectSelector and namespaceSelector.
 var selectors = []trial.Test{
 	{
-		ID: "match.objectSelector.create", Source: dynamic + "Matching requests: objectSelector",
-		Promise: "A CREATE matches if the new object's labels match.",
-		Run: func(t *trial.T) {
-			t.Install(pairOf(trial.Allow(), trial.Objects("opt", "in"))...)
-			t.Create(trial.ConfigMaps, labelled(t, "a")).OK()
-			t.Called("mutating", "validating")
-		},
-	},
-	{
-		ID: "match.objectSelector.createOther", Source: dynamic + "Matching requests: objectSelector",
-		Promise: "A CREATE doesn't match if the new object's labels don't match: the null oldObject is not considered to match.",
-		Run: func(t *trial.T) {
-			t.Install(pairOf(trial.Allow(), trial.Objects("opt", "in"))...)
-			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
-			t.Create(trial.ConfigMaps, t.ConfigMap("b").WithLabel("opt", "out")).OK()
-			t.Called()
-		},
-	},
-	{
 		ID: "match.objectSelector.sent", Source: kep492 + "Object selector",
 		Promise: "The labels are those of the object that would be sent, with the changes of the webhooks before.",
 		Run: func(t *trial.T) {
@@ -182,85 +163,6 @@ var selectors = []trial.Test{
 				trial.Validating("c", trial.Allow(), trial.Objects("opt", "in")))
 			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
 			t.Called("a", "b", "c")
-		},
-	},
-	{
-		ID: "match.objectSelector.updateNew", Source: dynamic + "Matching requests: objectSelector",
-		Promise: "The objectSelector is considered to match if either object matches: an UPDATE that adds the label matches.",
-		Run: func(t *trial.T) {
-			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
-			t.Install(pairOf(trial.Allow(), trial.Objects("opt", "in"))...)
-			t.Update(trial.ConfigMaps, labelled(t, "a")).OK()
-			t.Called("mutating", "validating")
-		},
-	},
-	{
-		ID: "match.objectSelector.updateOld", Source: dynamic + "Matching requests: objectSelector",
-		Promise: "The objectSelector is considered to match if either object matches: an UPDATE that removes the label matches.",
-		Run: func(t *trial.T) {
-			t.Create(trial.ConfigMaps, labelled(t, "a")).OK()
-			t.Install(pairOf(trial.Allow(), trial.Objects("opt", "in"))...)
-			t.Update(trial.ConfigMaps, t.ConfigMap("a")).OK()
-			t.Called("mutating", "validating")
-		},
-	},
-	{
-		ID: "match.objectSelector.updateNeither", Source: dynamic + "Matching requests: objectSelector",
-		Promise: "An UPDATE doesn't match if neither object matches.",
-		Run: func(t *trial.T) {
-			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
-			t.Install(pairOf(trial.Allow(), trial.Objects("opt", "in"))...)
-			t.Update(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()
-			t.Called()
-		},
-	},
-	{
-		ID: "match.objectSelector.delete", Source: dynamic + "Matching requests: objectSelector",
-		Promise: "A DELETE matches by the labels of the existing object.",
-		Run: func(t *trial.T) {
-			t.Create(trial.ConfigMaps, labelled(t, "a")).OK()
-			t.Create(trial.ConfigMaps, t.ConfigMap("b")).OK()
-			t.Install(pairOf(trial.Allow(), trial.Objects("opt", "in"))...)
-			t.Delete(trial.ConfigMaps, "a", nil).OK()
-			t.Called("mutating", "validating")
-			t.Delete(trial.ConfigMaps, "b", nil).OK()
-			t.Called()
-		},
-	},
-	{
-		ID: "match.objectSelector.connect", Source: dynamic + "Matching requests: objectSelector", Needs: []trial.Need{trial.Serves(trial.Pods.Sub("exec"))},
-		Promise: "An object that cannot have labels, like a PodExecOptions object, is not considered to match.",
-		Run: func(t *trial.T) {
-			t.Install(pairOf(trial.Allow(), trial.On("CONNECT", trial.Pods.Sub("exec")), trial.Objects("opt", "in"))...)
-			t.Install(trial.Validating("unlabelled", trial.Deny(http.StatusTeapot, "no"), trial.On("CONNECT", trial.Pods.Sub("exec"))))
-			t.Do(trial.Request{Verb: http.MethodPost, Path: t.Path(trial.Pods.Sub("exec"), "none"), Query: []string{"command=ls"}}).Refused(http.StatusTeapot)
-			t.Called("unlabelled")
-		},
-	},
-	{
-		ID: "match.namespaceSelector.matches", Source: dynamic + "Matching requests: namespaceSelector",
-		Promise: "The namespaceSelector decides whether to run the webhook based on whether the labels of the containing namespace match.",
-		Run: func(t *trial.T) {
-			t.NewNamespace(t.Name("in"), map[string]string{"environment": "prod"})
-			t.NewNamespace(t.Name("out"), map[string]string{"environment": "test"})
-			t.Install(pairOf(trial.Allow(), environment(metav1.LabelSelectorOpIn, "prod", "staging"))...)
-			t.Create(trial.ConfigMaps.In(t.Name("in")), t.ConfigMap("a")).OK()
-			t.Called("mutating", "validating")
-			t.Create(trial.ConfigMaps.In(t.Name("out")), t.ConfigMap("a")).OK()
-			t.Called()
-		},
-	},
-	{
-		ID: "match.namespaceSelector.notIn", Source: dynamic + "Matching requests: namespaceSelector",
-		Promise: "NotIn matches namespaces that don't have the label, or have it with another value.",
-		Run: func(t *trial.T) {
-			t.NewNamespace(t.Name("without"), nil)
-			t.NewNamespace(t.Name("out"), map[string]string{"environment": "prod"})
-			t.Install(pairOf(trial.Allow(), environment(metav1.LabelSelectorOpNotIn, "prod"))...)
-			t.Create(trial.ConfigMaps.In(t.Name("without")), t.ConfigMap("a")).OK()
-			t.Called("mutating", "validating")
-			t.Create(trial.ConfigMaps.In(t.Name("out")), t.ConfigMap("a")).OK()
-			t.Called()
 		},
 	},
 	{
@@ -292,41 +194,6 @@ var selectors = []trial.Test{
 				request.send().OK()
 				t.Called(request.called)
 			}
-		},
-	},
-	{
-		ID: "match.namespaceSelector.name", Source: dynamic + "Matching requests: namespaceSelector",
-		Promise: "The label kubernetes.io/metadata.name, which each namespace has, selects a namespace by its name.",
-		Run: func(t *trial.T) {
-			t.NewNamespace(t.Name("in"), nil)
-			t.NewNamespace(t.Name("out"), nil)
-			t.Install(pairOf(trial.Allow(), trial.NamespacesWith(metav1.LabelSelectorRequirement{
-				Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpIn, Values: []string{t.Name("in")}}))...)
-			t.Create(trial.ConfigMaps.In(t.Name("out")), t.ConfigMap("a")).OK()
-			t.Called()
-			t.Create(trial.ConfigMaps.In(t.Name("in")), t.ConfigMap("a")).OK()
-			t.Called("mutating", "validating")
-		},
-	},
-	{
-		ID: "match.namespaceSelector.clusterScope", Source: dynamic + "Matching requests: namespaceSelector",
-		Promise: "If the object is a cluster scoped resource other than a Namespace, namespaceSelector has no effect.",
-		Run: func(t *trial.T) {
-			t.Install(trial.Validating("hook", trial.Allow(), trial.On("CREATE", trial.ClusterRoles), t.Own, environment(metav1.LabelSelectorOpIn, "nowhere")))
-			t.Create(trial.ClusterRoles, t.Object(trial.ClusterRoles, t.Name("role"))).OK()
-			t.Called("hook")
-		},
-	},
-	{
-		ID: "match.namespaceSelector.subresource", Source: dynamic + "Matching requests: namespaceSelector",
-		Promise: "Requests for subresources match by the labels of the namespace too.",
-		Run: func(t *trial.T) {
-			t.NewNamespace(t.Name("out"), nil)
-			out := trial.Deployments.In(t.Name("out"))
-			t.Create(out, deployment(t, "web")).OK()
-			t.Install(trial.Validating("hook", trial.Allow(), trial.On("*", trial.Deployments.Sub("scale")), environment(metav1.LabelSelectorOpIn, "prod")))
-			t.Patch(out.Sub("scale"), "web", trial.MergePatch, trial.Object{"spec": trial.Object{"replicas": 0}}).OK()
-			t.Called()
 		},
 	},
 	{
@@ -372,24 +239,6 @@ func conditionTests() []trial.Test {
 			Run: func(t *trial.T) {
 				t.Install(pairOf(trial.Deny(403, "no"), trial.When("one", "true"), trial.When("two", "object.metadata.name != 'a'"))...)
 				t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
-				t.Called()
-			},
-		},
-		{
-			ID: "match.conditions.errorFail", Promise: "If a match condition fails to evaluate, no other is false and the failure policy is Fail, the request is rejected without a call.",
-			Run: func(t *trial.T) {
-				for _, hook := range pairOf(trial.Allow(), trial.When("true", "true"), trial.When("error", "object.data.missing == 'x'")) {
-					on := installApart(t, hook)
-					t.Create(on, t.Object(on, "a").With("data", trial.Object{"key": "dmFsdWU="})).Refused(http.StatusForbidden, "no such key: missing")
-				}
-				t.Called()
-			},
-		},
-		{
-			ID: "match.conditions.errorIgnore", Promise: "If a match condition fails to evaluate and the failure policy is Ignore, the request goes on and the webhook is skipped.",
-			Run: func(t *trial.T) {
-				t.Install(pairOf(trial.Deny(403, "no"), trial.When("true", "true"), trial.When("error", "object.data.missing == 'x'"), trial.Fails(admissionregistrationv1.Ignore))...)
-				t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()
 				t.Called()
 			},
 		},

@@ -1,10 +1,13 @@
 package apiserver
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
-	"time"
 
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
@@ -12,83 +15,59 @@ import (
 // observed has the cases about the metrics and audit events of admission.
 var observed = []trial.Test{
 	{
-		ID: "metrics.rejection.noError", Source: dynamic + "API server admission webhook rejection count", Needs: []trial.Need{trial.Metrics},
-		Promise: "A rejection by a webhook is counted with name, operation, type, the error_type no_error, and the code of its status.",
+		ID: "metrics.conditions", Source: reference + "Metrics", Needs: []trial.Need{trial.Metrics, trial.Since(30)},
+		Promise: "Evaluations of match conditions are counted with the webhook, the kind, the operation and the step: their duration, exclusions, and errors.",
 		Run: func(t *trial.T) {
-			hook := trial.Validating(t.Name("denies"), trial.Deny(http.StatusTeapot, "no"))
-			t.Install(hook)
-			t.Create(trial.ConfigMaps, t.ConfigMap("a")).Refused(http.StatusTeapot)
-			rejected(t, map[string]string{"name": hook.Name, "operation": "CREATE", "type": "validating", "error_type": "no_error", "rejection_code": "418"})
-		},
-	},
-	{
-		ID: "metrics.rejection.mutating", Source: dynamic + "API server admission webhook rejection count", Needs: []trial.Need{trial.Metrics},
-		Promise: "The type of a mutating webhook's rejection is admit.",
-		Run: func(t *trial.T) {
-			hook := trial.Mutating(t.Name("denies"), trial.Deny(http.StatusTeapot, "no"))
-			t.Install(hook)
-			t.Create(trial.ConfigMaps, t.ConfigMap("a")).Refused(http.StatusTeapot)
-			rejected(t, map[string]string{"name": hook.Name, "operation": "CREATE", "type": "admit", "error_type": "no_error", "rejection_code": "418"})
-		},
-	},
-	{
-		ID: "metrics.rejection.callingError", Source: dynamic + "API server admission webhook rejection count", Needs: []trial.Need{trial.Metrics},
-		Promise: "A rejection because a call failed under the failure policy Fail has the error_type calling_webhook_error.",
-		Run: func(t *trial.T) {
-			hook := trial.Validating(t.Name("fails"), trial.Raw(http.StatusInternalServerError, []byte{}))
-			t.Install(hook)
-			refusedByFailure(t, t.Create(trial.ConfigMaps, t.ConfigMap("a")))
-			rejected(t, map[string]string{"name": hook.Name, "operation": "CREATE", "type": "validating", "error_type": "calling_webhook_error"})
-		},
-	},
-	{
-		ID: "audit.mutation", Source: dynamic + "Mutating webhook auditing annotations", Needs: []trial.Need{trial.AuditLog},
-		Promise: "Each invocation of a mutating webhook generates an annotation with configuration, webhook, and whether it mutated the object.",
-		Run: func(t *trial.T) {
-			t.Install(trial.Mutating("mutates", trial.Patch(trial.Add("/data/added", "yes"))), trial.Mutating("passes", trial.Allow()))
-			t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()
-			annotated(t, "mutation.webhook.admission.k8s.io/round_0_index_", trial.Object{"configuration": t.Name("mutates"), "webhook": "mutates.conformance.miniapi.dev", "mutated": true})
-			annotated(t, "mutation.webhook.admission.k8s.io/round_0_index_", trial.Object{"configuration": t.Name("passes"), "webhook": "passes.conformance.miniapi.dev", "mutated": false})
-		},
-	},
-	{
-		ID: "audit.patch", Source: dynamic + "Mutating webhook auditing annotations", Needs: []trial.Need{trial.AuditLog},
-		Promise: "At the audit level Request or higher, an annotation has the patch that was applied.",
-		Run: func(t *trial.T) {
-			t.Install(trial.Mutating("mutates", trial.Patch(trial.Add("/data/added", "yes"))))
-			t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()
-			annotated(t, "patch.webhook.admission.k8s.io/round_0_index_", trial.Object{
-				"configuration": t.Name("mutates"), "webhook": "mutates.conformance.miniapi.dev", "patchType": "JSONPatch",
-				"patch": []any{trial.Object{"op": "add", "path": "/data/added", "value": "yes"}},
-			})
-		},
-	},
-	{
-		ID: "audit.round", Source: dynamic + "Mutating webhook auditing annotations", Needs: []trial.Need{trial.AuditLog},
-		Promise: "The annotation of a webhook that is invoked again names the round.",
-		Run: func(t *trial.T) {
-			t.Install(trial.Mutating("a", trial.Allow(), trial.Reinvoked(ifNeeded)), trial.Mutating("b", appends("b")))
-			t.Create(trial.ConfigMaps, t.ConfigMap("a", "trail", "")).OK()
-			annotated(t, "mutation.webhook.admission.k8s.io/round_1_index_", trial.Object{"configuration": t.Name("a"), "webhook": "a.conformance.miniapi.dev", "mutated": false})
-		},
-	},
-	{
-		ID: "audit.webhook", Source: reference + "AdmissionResponse", Needs: []trial.Need{trial.AuditLog},
-		Promise: "auditAnnotations of a response are in the audit event, with the webhook's name in front.",
-		Run: func(t *trial.T) {
-			t.Install(trial.Validating("hook", trial.Always(trial.Response{"allowed": true, "auditAnnotations": trial.Object{"seen": "today"}})))
+			var hooks []*trial.Hook
+			for name, expression := range map[string]string{"false": "false", "broken": "object.none == 'a'"} {
+				changes := []trial.Change{trial.When("condition", expression), trial.Fails(ignore), t.Own}
+				hooks = append(hooks, trial.Mutating("mutating-"+name, trial.Allow(), changes...), trial.Validating("validating-"+name, trial.Allow(), changes...))
+			}
+			for _, h := range hooks {
+				h.Name = t.Name(h.Short) + ".conformance.miniapi.dev"
+			}
+			t.Install(hooks...)
 			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
-			value := ""
-			t.Eventually("an annotation hook.conformance.miniapi.dev/seen", auditTimeout, func() string {
-				for _, event := range t.AuditEvents() {
-					if seen, is := event.Sub("annotations")["hook.conformance.miniapi.dev/seen"].(string); is {
-						value = seen
-						return ""
-					}
+			t.Called()
+			var want []string
+			for _, c := range []struct{ family, hook, step string }{
+				{"evaluation_seconds_count", "mutating-false", "admit"}, {"evaluation_seconds_count", "mutating-broken", "admit"},
+				{"evaluation_seconds_count", "validating-false", "validating"}, {"evaluation_seconds_count", "validating-broken", "validating"},
+				{"evaluation_errors_total", "mutating-broken", "admit"}, {"evaluation_errors_total", "validating-broken", "validating"},
+				{"exclusions_total", "mutating-false", "admit"}, {"exclusions_total", "mutating-broken", "admit"},
+				{"exclusions_total", "validating-false", "validate"}, {"exclusions_total", "validating-broken", "validate"},
+			} {
+				want = append(want, fmt.Sprintf(`apiserver_admission_match_condition_%s{kind="webhook",name="%s.conformance.miniapi.dev",operation="CREATE",type="%s"} 1`, c.family, t.Name(c.hook), c.step))
+			}
+			series(t, want)
+		},
+	},
+	{
+		ID: "metrics.steps", Source: reference + "Metrics", Needs: []trial.Need{trial.Metrics},
+		Promise: "The durations of the steps and plugins of admission are counted with the operation, and whether they refuse the request.",
+		Run: func(t *trial.T) {
+			t.Install(trial.Validating("hook", trial.Deny(http.StatusTeapot, "no")))
+			counted := []string{
+				`apiserver_admission_step_admission_duration_seconds_count{operation="CREATE",rejected="false",type="admit"}`,
+				`apiserver_admission_step_admission_duration_seconds_count{operation="CREATE",rejected="true",type="validate"}`,
+				`apiserver_admission_step_admission_duration_seconds_summary_count{operation="CREATE",rejected="true",type="validate"}`,
+				`apiserver_admission_controller_admission_duration_seconds_count{name="MutatingAdmissionWebhook",operation="CREATE",rejected="false",type="admit"}`,
+				`apiserver_admission_controller_admission_duration_seconds_count{name="ValidatingAdmissionWebhook",operation="CREATE",rejected="true",type="validate"}`,
+			}
+			count := func() map[string]int {
+				counts := map[string]int{}
+				for _, line := range metrics(t) {
+					name, value, _ := strings.Cut(line, "} ")
+					counts[name+"}"], _ = strconv.Atoi(value) // the value of a counter of the case is a small number
 				}
-				return "no audit event has the annotation"
-			})
-			t.Equal("the annotation", "today", value)
+				return counts
+			}
+			before := count()
+			t.Create(trial.ConfigMaps, t.ConfigMap("a")).Refused(http.StatusTeapot)
+			after := count()
+			for _, name := range counted {
+				t.True(after[name] > before[name], "a greater number of "+name, fmt.Sprint(after[name]))
+			}
 		},
 	},
 	{
@@ -97,17 +76,9 @@ var observed = []trial.Test{
 		Run: func(t *trial.T) {
 			p := t.Policy("p", validation("false", "noted"))
 			t.Enforce(p, t.Binding(p, "Audit"))
-			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
-			value := ""
-			t.Eventually("an annotation of the failure", auditTimeout, func() string {
-				for _, event := range t.AuditEvents() {
-					if seen, is := event.Sub("annotations")["validation.policy.admission.k8s.io/validation_failure"].(string); is {
-						value = seen
-						return ""
-					}
-				}
-				return "no audit event has the annotation"
-			})
+			a := t.Create(trial.ConfigMaps, t.ConfigMap("a"))
+			a.OK()
+			value, _ := t.AuditEvent(a).Sub("annotations")["validation.policy.admission.k8s.io/validation_failure"].(string)
 			for _, words := range []string{"noted", p.Name(), `"Audit"`} {
 				t.Contains("the annotation", words, value)
 			}
@@ -115,44 +86,56 @@ var observed = []trial.Test{
 	},
 }
 
-// auditTimeout limits the time until an event is in the file of the audit log.
-const auditTimeout = 10 * time.Second
+// webhookIndex is the part of an annotation's key that depends on the other webhooks of the server.
+var webhookIndex = regexp.MustCompile(`_index_\d+$`)
 
-// rejected checks that the metric of rejections has exactly one series for the webhook, with the labels and the value
-// 1.
-func rejected(t *trial.T, labels map[string]string) {
-	const series = "apiserver_admission_webhook_rejection_count{"
-	seen := []string{}
-	for line := range strings.Lines(string(t.Do(trial.Request{Verb: http.MethodGet, Path: "/metrics", Header: http.Header{"Accept": {"text/plain"}}}).Body)) {
-		if strings.HasPrefix(line, series) && strings.Contains(line, fmt.Sprintf("name=%q", labels["name"])) {
-			seen = append(seen, strings.TrimSpace(line))
-		}
-	}
-	if len(seen) != 1 {
-		t.FailNow("one series of "+series, fmt.Sprintf("%d: %q", len(seen), seen))
-	}
-	for label, value := range labels {
-		t.Contains("the series", fmt.Sprintf("%s=%q", label, value), seen[0])
-	}
-	t.True(strings.HasSuffix(seen[0], " 1"), "the value 1", seen[0])
+// annotation returns an annotation whose value is JSON, as annotations compares it.
+func annotation(key string, value trial.Object) string {
+	encoded, _ := json.Marshal(value) // the object consists of JSON's types
+	return key + ": " + string(encoded)
 }
 
-// annotated waits until an audit event has an annotation whose key has the prefix and whose value is the JSON of want.
-func annotated(t *trial.T, prefix string, want trial.Object) {
-	t.Eventually(fmt.Sprintf("an audit annotation %s… with the value %v", prefix, want), auditTimeout, func() string {
-		var others []string
-		for _, event := range t.AuditEvents() {
-			for key, value := range event.Sub("annotations") {
-				text, _ := value.(string)
-				if !strings.HasPrefix(key, prefix) {
-					continue
-				}
-				if trial.Same(want, trial.Decoded(text)) {
-					return ""
-				}
-				others = append(others, key+": "+text)
-			}
+// annotations checks the annotations that webhooks cause in the audit event of an answer. The keys are compared without
+// the index of the webhook.
+func annotations(t *trial.T, a *trial.Answer, want []string) {
+	seen := []string{}
+	for key, value := range t.AuditEvent(a).Sub("annotations") {
+		if !strings.Contains(key, "webhook.admission.k8s.io/") && !strings.Contains(key, ".conformance.miniapi.dev/") {
+			continue
 		}
-		return fmt.Sprintf("there are %q", others)
+		key, text := webhookIndex.ReplaceAllString(key, ""), fmt.Sprint(value)
+		if decoded := trial.Decoded(text); decoded != nil {
+			seen = append(seen, annotation(key, decoded))
+		} else {
+			seen = append(seen, key+": "+text)
+		}
+	}
+	sameTexts(t, "annotations of webhooks", want, seen)
+}
+
+// sameTexts checks that there are the expected texts, in any order. The finding has the difference.
+func sameTexts(t *trial.T, what string, want, seen []string) {
+	slices.Sort(want)
+	slices.Sort(seen)
+	if slices.Equal(want, seen) {
+		return
+	}
+	without := func(all, others []string) []string {
+		return slices.DeleteFunc(slices.Clone(all), func(one string) bool { return slices.Contains(others, one) })
+	}
+	t.Fail(fmt.Sprintf("the %d %s, with %q", len(want), what, without(want, seen)), fmt.Sprintf("%d, with %q", len(seen), without(seen, want)))
+}
+
+// metrics returns the lines of the server's metrics.
+func metrics(t *trial.T) []string {
+	a := t.Do(trial.Request{Verb: http.MethodGet, Path: "/metrics", Header: http.Header{"Accept": {"text/plain"}}})
+	return strings.Split(strings.TrimSpace(string(a.Body)), "\n")
+}
+
+// series checks the counters of the metrics that name a webhook of the case.
+func series(t *trial.T, want []string) {
+	seen := slices.DeleteFunc(metrics(t), func(line string) bool {
+		return !strings.Contains(line, `name="`+t.Name("")) || strings.Contains(line, "_bucket{") || strings.Contains(line, "_sum{")
 	})
+	sameTexts(t, "series", want, seen)
 }

@@ -102,6 +102,16 @@ var ordering = []trial.Test{
 		},
 	},
 	{
+		ID: "order.exists", Source: chain + "Create", Promise: "A create of an object that exists is reviewed, and then answered with 409.",
+		Run: func(t *trial.T) {
+			before := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()
+			t.Install(trial.Mutating("mutating", trial.Patch(trial.Add("/data/added", "yes"))), trial.Validating("validating", trial.Allow()))
+			t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "other")).Refused(http.StatusConflict, "already exists")
+			t.Called("mutating", "validating")
+			t.Equal("the object", before, t.Get(trial.ConfigMaps, "a").OK())
+		},
+	},
+	{
 		ID: "order.noReviewOfBadRequests", Source: chain + "Create", Promise: "A request that can't be decoded isn't reviewed.",
 		Run: func(t *trial.T) {
 			t.Install(pairOf(trial.Allow())...)
@@ -185,29 +195,21 @@ func stored(t *trial.T) any {
 	return nil
 }
 
-// phases has the cases about the order of mutation, validation and storage, for each kind of request that writes an
-// object.
+// phases has the cases about what happens between the mutating and the validating webhooks, for each kind of request that
+// writes an object.
 var phases = phaseTests()
 
 func phaseTests() []trial.Test {
 	var tests []trial.Test
 	for _, w := range writings {
-		tests = append(tests, trial.Test{
-			ID: "order.phases." + w.name, Source: chain + w.section,
-			Promise: "Mutating webhooks are called one after the other, in the order of their names and each with the changes of those before it; then validating ones see what is stored: " + w.name + ".",
-			Run:     w.inOrder,
-		}, trial.Test{
-			ID: "order.refused." + w.name, Source: chain + w.section,
-			Promise: "If a webhook refuses the request, nothing is stored; after the refusal of a mutating webhook, no other webhook is called: " + w.name + ".",
-			Run:     w.refused,
-		})
-		if !w.deletes {
-			tests = append(tests, trial.Test{
-				ID: "order.validationBetween." + w.name, Source: chain + w.section,
-				Promise: "The object is validated after all modifications: validating webhooks never see an invalid object, and a mutating webhook can make the object valid or invalid: " + w.name + ".",
-				Run:     w.validatedBetween,
-			})
+		if w.deletes {
+			continue
 		}
+		tests = append(tests, trial.Test{
+			ID: "order.validationBetween." + w.name, Source: chain + w.section,
+			Promise: "The object is validated after all modifications: validating webhooks never see an invalid object, and a mutating webhook can make the object valid or invalid: " + w.name + ".",
+			Run:     w.validatedBetween,
+		})
 	}
 	return append(tests, preparationTests()...)
 }
@@ -218,53 +220,6 @@ func (w *writing) mutates(letter string) trial.Reply {
 		return trial.Allow()
 	}
 	return appends(letter)
-}
-
-func (w *writing) inOrder(t *trial.T) {
-	w.prepare(t)
-	t.Install(trial.Validating("a", trial.Allow()), trial.Mutating("c", w.mutates("c")), trial.Mutating("b", w.mutates("b")))
-	w.send(t, trial.Object{"made": "second", "trail": ""}).OK()
-	calls := t.Calls()
-	t.Called("b", "c", "a")
-	trails, uids := []any{}, map[string]bool{}
-	for _, call := range calls {
-		r := call.Request()
-		trails, uids[r.Text("uid")] = append(trails, r.At("object.data.trail")), true
-		t.Equal("object is null in the review of "+call.Hook, w.deletes, r.Has("object") && r.At("object") == nil)
-		t.Equal("oldObject is null in the review of "+call.Hook, w.creates, r.Has("oldObject") && r.At("oldObject") == nil)
-	}
-	t.Equal("number of uids", 3, len(uids))
-	if w.deletes {
-		t.Equal("the object", nil, stored(t))
-		return
-	}
-	t.Equal("data.trail that each webhook sees", []string{"", "b", "bc"}, trails)
-	t.Equal("data.trail that is stored", "bc", t.Get(trial.ConfigMaps, "thing").OK().At("data.trail"))
-}
-
-func (w *writing) refused(t *trial.T) {
-	before := w.prepare(t)
-	var refusing atomic.Value
-	unless := func(reply trial.Reply) trial.Reply {
-		return func(rw http.ResponseWriter, r *http.Request, c *trial.Call) {
-			if c.Hook == refusing.Load() {
-				trial.Deny(http.StatusTeapot, "not that")(rw, r, c)
-				return
-			}
-			reply(rw, r, c)
-		}
-	}
-	t.Install(trial.Mutating("a", unless(w.mutates("a"))), trial.Mutating("b", unless(trial.Allow())), trial.Mutating("c", unless(trial.Allow())),
-		trial.Validating("d", unless(trial.Allow())), trial.Validating("e", unless(trial.Allow())))
-	for _, phase := range []struct {
-		refusing string
-		called   []string
-	}{{"d", []string{"a", "b", "c", "d", "e"}}, {"b", []string{"a", "b"}}} {
-		refusing.Store(phase.refusing)
-		w.send(t, trial.Object{"made": "second", "trail": ""}).Refused(http.StatusTeapot, phase.refusing+".conformance.miniapi.dev", "not that")
-		t.Equal("the hooks that are called", phase.called, inAnyOrder(t))
-		t.Equal("the object", before, stored(t))
-	}
 }
 
 func (w *writing) validatedBetween(t *trial.T) {

@@ -1,7 +1,8 @@
 // Package apiserver is the suite of cases that check an API server: whether its admission, and the behaviour that
 // clients rely on, follow the documentation of Kubernetes.
 //
-// A case is a Test of the package trial. Cases about the same subject are in the same file. If a case fails for a real
+// A case is a Test of the package trial. Cases about the same subject are in the same file. A promise that concerns all
+// operations of admission is a row of the matrix, which has a case for each operation. If a case fails for a real
 // kube-apiserver, the case is wrong. A case is skipped if the server doesn't meet the case's needs, such as a resource
 // or a version of Kubernetes.
 //
@@ -35,8 +36,8 @@ const (
 
 // subjects has the cases that exist for every server, in the order of reports.
 var subjects = [][]trial.Test{
-	reviews, versions, responses, failures, timeouts, defaults, validations, legacy, matching, selectors, conditions, equivalence,
-	reinvocation, dryRuns, warnings, ordering, phases, plugins, repeats, collections, patches, connections, services, customs, policies, mutatingPolicies, conversions, observed,
+	reviews, versions, responses, failures, timeouts, defaults, merges, validations, legacy, matching, selectors, conditions, equivalence,
+	reinvocation, matrix, dryRuns, warnings, ordering, phases, plugins, repeats, collections, patches, connections, services, customs, policies, mutatingPolicies, conversions, observed,
 	writes, applies, lists, watches, deletions, namespaces, formats,
 }
 
@@ -131,7 +132,7 @@ var costs = map[string]time.Duration{
 	"write": 30 * time.Millisecond, "apply": 40 * time.Millisecond, "list": 60 * time.Millisecond, "watch": 150 * time.Millisecond,
 	"finalizer": 30 * time.Millisecond, "delete": 20 * time.Millisecond, "namespace": 20 * time.Millisecond, "format": 20 * time.Millisecond,
 	"policy": 1700 * time.Millisecond, "mutatingPolicy": 900 * time.Millisecond, "conversion": 2200 * time.Millisecond,
-	"metrics": 650 * time.Millisecond, "audit": 550 * time.Millisecond, "every": 400 * time.Millisecond, "custom": 2500 * time.Millisecond,
+	"matrix": 400 * time.Millisecond, "metrics": 650 * time.Millisecond, "audit": 550 * time.Millisecond, "every": 400 * time.Millisecond, "custom": 2500 * time.Millisecond,
 }
 
 // estimated sets the cost of each test without a cost to the cost of its subject.

@@ -41,16 +41,6 @@ var warnings = []trial.Test{
 		},
 	},
 	{
-		ID: "warning.operations", Source: dynamic + "Response", Promise: "Warnings are returned for updates, patches and deletes too.",
-		Run: func(t *trial.T) {
-			o := t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
-			t.Install(trial.Validating("hook", trial.Warn("mind this")))
-			warned(t, t.Update(trial.ConfigMaps, o.With("data.key", "new")), "mind this")
-			warned(t, t.Patch(trial.ConfigMaps, "a", trial.MergePatch, trial.Object{"data": trial.Object{"key": "newer"}}), "mind this")
-			warned(t, t.Delete(trial.ConfigMaps, "a", nil), "mind this")
-		},
-	},
-	{
 		ID: "warning.quoted", Source: dynamic + "Response", Promise: "The text of a warning arrives whole, with quotes and backslashes escaped.",
 		Run: func(t *trial.T) {
 			t.Install(trial.Validating("hook", trial.Warn(`a "quoted" \ text`)))

@@ -21,6 +21,16 @@ func Serves(resources ...Resource) Need {
 	}
 }
 
+// Unserved is a Need: the server doesn't serve the resource.
+func Unserved(r Resource) Need {
+	return func(s *Server) string {
+		if _, served := s.Find(r); served {
+			return fmt.Sprintf("the server serves %s", r)
+		}
+		return ""
+	}
+}
+
 // Allows is a Need: discovery lists the verb for the resource.
 func Allows(resource Resource, verb string) Need {
 	return func(s *Server) string {

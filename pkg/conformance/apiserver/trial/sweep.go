@@ -16,7 +16,7 @@ import (
 )
 
 // sweepTimeout limits a sweep.
-const sweepTimeout = 2 * time.Minute
+const sweepTimeout = 5 * time.Minute
 
 // Close removes the objects that the run has left, and stops the listener. It works even if the context has ended.
 func (s *Server) Close(ctx context.Context) error {
