@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"os/signal"
 	"syscall"
@@ -29,6 +30,7 @@ func newHostCommand() *cobra.Command {
 			signal.Ignore(syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM)
 			defer stop()
+			defer context.AfterFunc(ctx, exitLater)()
 			replies := os.Stdout
 			os.Stdout = os.Stderr // standard output has the replies to the test process, so a library must not print there
 			return host.Serve(ctx, &exitAfterEOF{os.Stdin}, replies, &local.Engine{}, server.Version().GitVersion)
@@ -36,8 +38,11 @@ func newHostCommand() *cobra.Command {
 	}
 }
 
-// endTimeout limits the time for which the process continues after the end of the test process.
+// endTimeout limits the time for which the process continues after the end of the test process, or after SIGTERM.
 const endTimeout = 10 * time.Second
+
+// exitLater ends the process after endTimeout, if it still runs.
+func exitLater() { time.AfterFunc(endTimeout, func() { os.Exit(cli.ExitFailed) }) }
 
 // exitAfterEOF reads standard input. If the process still runs endTimeout after the end of the input, exitAfterEOF ends
 // the process.
@@ -47,7 +52,7 @@ type exitAfterEOF struct{ *os.File }
 func (e *exitAfterEOF) Read(p []byte) (int, error) {
 	n, err := e.File.Read(p)
 	if err != nil {
-		time.AfterFunc(endTimeout, func() { os.Exit(cli.ExitFailed) })
+		exitLater()
 	}
 	return n, err
 }

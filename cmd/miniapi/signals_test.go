@@ -106,6 +106,26 @@ func TestStopDuringStart(t *testing.T) {
 	}
 }
 
+// A signal stops a server that waits for a file during its start.
+func TestStopOfWaitingStart(t *testing.T) {
+	t.Parallel()
+
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, "miniapi", "serve", "--secure-port=0", "--audit-policy-file="+pipe, "--audit-log-path=-")
+	unwritten, err := os.OpenFile(pipe, os.O_WRONLY, 0) // waits until the server has opened the pipe
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unwritten.Close()
+	p.signal(t, syscall.SIGTERM)
+	if code, _, stderr := p.exit(t); code != 0 || stderr != "" {
+		t.Errorf("exit code %d, and on stderr %q", code, stderr)
+	}
+}
+
 func TestSecondSignal(t *testing.T) {
 	t.Parallel()
 

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -25,6 +27,9 @@ const (
 	layout = 1
 
 	temporaryPrefix = "miniapi-"
+
+	// makeAttempts bounds the number of temporary folders that a start makes because other starts remove them.
+	makeAttempts = 10
 
 	// lockPatience is the time to wait for a lock that this process itself has released. A child process inherits
 	// all open files of its parent, and with them the locks, until it starts its own program.
@@ -124,42 +129,81 @@ func openTemporaryFolder(bases ...string) (*Folder, error) {
 	var errs []error
 	for _, base := range bases {
 		removeAbandoned(base)
-		path, err := os.MkdirTemp(base, temporaryPrefix)
-		if err != nil {
-			errs = append(errs, err)
-			continue
+		f, err := makeTemporaryFolder(base)
+		if err == nil {
+			return f, nil
 		}
-		f, err := lockFolder(path, holder{Temporary: true})
-		if err != nil {
-			errs = append(errs, err, os.RemoveAll(path))
-			continue
-		}
-		return f, nil
+		errs = append(errs, err)
 	}
 	return nil, fmt.Errorf("no data folder is given, and no temporary folder can be made in %q: %w", bases, errors.Join(errs...))
 }
 
-// removeAbandoned removes the temporary folders of processes that ended without Member.Stop. It keeps a folder
-// whose lock file is empty: another process is making that folder.
-func removeAbandoned(base string) {
-	locks, _ := filepath.Glob(filepath.Join(base, temporaryPrefix+"*", lockName))
-	for _, path := range locks {
-		if h, err := readHolder(path); err != nil || !h.Temporary {
-			continue
-		}
-		lock, err := fileutil.TryLockFile(path, os.O_RDWR, fileutil.PrivateFileMode)
+// makeTemporaryFolder makes a temporary folder and locks it. Until the folder is locked, removeAbandoned of another
+// process may remove it. Then makeTemporaryFolder makes another one.
+func makeTemporaryFolder(base string) (f *Folder, err error) {
+	for range makeAttempts {
+		path, err := os.MkdirTemp(base, temporaryPrefix)
 		if err != nil {
+			return nil, err
+		}
+		if f, err = lockFolder(path, holder{Temporary: true}); err == nil {
+			return f, nil
+		}
+		_ = os.RemoveAll(path)
+	}
+	return nil, err
+}
+
+// removeAbandoned removes the temporary folders of processes that ended without Member.Stop. The base may be shared with
+// other users, who can put anything there. So removeAbandoned opens only private folders of this user.
+func removeAbandoned(base string) {
+	entries, _ := os.ReadDir(base)
+	for _, entry := range entries {
+		random, found := strings.CutPrefix(entry.Name(), temporaryPrefix)
+		if !found || strings.Trim(random, "0123456789") != "" { // os.MkdirTemp appends a number
 			continue
 		}
-		_ = os.RemoveAll(filepath.Dir(path)) // the next member tries again
-		_ = lock.Close()
+		if info, err := entry.Info(); err == nil && isPrivate(info) {
+			removeIfAbandoned(filepath.Join(base, entry.Name()))
+		}
 	}
+}
+
+// removeIfAbandoned removes a folder if no process has locked it, and if it is temporary or has no data. A process may
+// have ended before it locked its folder, or before it wrote the holder.
+func removeIfAbandoned(path string) {
+	name := filepath.Join(path, lockName)
+	lock, err := tryLock(name, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		_ = os.Remove(path) // fails if the folder isn't empty
+	}
+	if err != nil {
+		return
+	}
+	h, err := readHolder(name)
+	entries, _ := os.ReadDir(path)
+	if err == nil && (h.Temporary || h.PID == 0 && len(entries) == 1) {
+		_ = removeFolder(path) // the next member tries again
+	}
+	_ = lock.Close()
+}
+
+// removeFolder removes a folder, and its lock file last. So removeAbandoned finds the folder if the process is killed
+// meanwhile.
+func removeFolder(path string) (err error) {
+	entries, _ := os.ReadDir(path)
+	for _, entry := range entries {
+		if entry.Name() != lockName {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(path, entry.Name())))
+		}
+	}
+	return errors.Join(err, os.RemoveAll(path))
 }
 
 // lockFolder locks a folder and writes the holder to its lock file.
 func lockFolder(path string, h holder) (*Folder, error) {
 	name := filepath.Join(path, lockName)
-	lock, err := fileutil.TryLockFile(name, os.O_RDWR|os.O_CREATE, fileutil.PrivateFileMode)
+	lock, err := tryLock(name, create)
 	if errors.Is(err, fileutil.ErrLocked) {
 		other, _ := readHolder(name)
 		if other.PID == os.Getpid() {
@@ -197,11 +241,42 @@ func (f *Folder) use() error {
 	return f.writeHolder()
 }
 
+// tryLock opens and locks a regular file. It refuses links and pipes: another user may have made them, to have a file
+// overwritten or to stop a start. It also refuses a file that was removed before it was locked.
+func tryLock(name string, flag int) (*fileutil.LockedFile, error) {
+	lock, err := fileutil.TryLockFile(name, os.O_RDWR|safely|flag, fileutil.PrivateFileMode)
+	if err != nil {
+		return nil, err
+	}
+	if err := isRegular(lock.File); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
+}
+
+// isRegular returns nil if the file is a regular file and still has its name. Otherwise the error has the reason.
+func isRegular(file *os.File) error {
+	opened, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	named, err := os.Lstat(file.Name())
+	switch {
+	case err != nil:
+		return err
+	case !opened.Mode().IsRegular():
+		return fmt.Errorf("%s must be a regular file", file.Name())
+	case !os.SameFile(opened, named):
+		return fmt.Errorf("%s was replaced while it was opened", file.Name())
+	}
+	return nil
+}
+
 // lockOwn locks a file that this process has locked before. It waits for child processes to release the lock (see
 // lockPatience).
 func lockOwn(name string) (lock *fileutil.LockedFile, err error) {
 	_ = wait.PollUntilContextTimeout(context.Background(), time.Millisecond, lockPatience, true, func(context.Context) (bool, error) {
-		lock, err = fileutil.TryLockFile(name, os.O_RDWR, fileutil.PrivateFileMode)
+		lock, err = tryLock(name, 0)
 		return !errors.Is(err, fileutil.ErrLocked), nil
 	})
 	return lock, err
@@ -226,7 +301,15 @@ func awaitLog(dir string) {
 // because only the lock determines whether a process holds the folder.
 func readHolder(name string) (holder, error) {
 	var h holder
-	text, err := os.ReadFile(name)
+	file, err := os.OpenFile(name, os.O_RDONLY|safely, 0)
+	if err != nil {
+		return h, err
+	}
+	defer file.Close()
+	if err := isRegular(file); err != nil {
+		return h, err
+	}
+	text, err := io.ReadAll(file)
 	if err != nil {
 		return h, err
 	}
@@ -252,7 +335,7 @@ func (f *Folder) writeHolder() error {
 func (f *Folder) Close() error {
 	err := f.lock.Close()
 	if f.holder.Temporary {
-		err = errors.Join(err, os.RemoveAll(f.path))
+		err = errors.Join(err, removeFolder(f.path))
 	}
 	return err
 }

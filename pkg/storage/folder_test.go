@@ -10,12 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -115,7 +112,6 @@ func TestDataFolderIsHeldByOne(t *testing.T) {
 func TestTemporaryFolders(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
-	abandoned, kept, fresh := filepath.Join(base, "miniapi-1"), filepath.Join(base, "miniapi-2"), filepath.Join(base, "miniapi-3")
 	lock := func(h holder) string {
 		text, err := json.Marshal(h)
 		if err != nil {
@@ -123,29 +119,69 @@ func TestTemporaryFolders(t *testing.T) {
 		}
 		return string(text)
 	}
-	writeFile(t, filepath.Join(abandoned, lockName), lock(holder{Layout: layout, Temporary: true}))
-	writeFile(t, filepath.Join(kept, lockName), lock(holder{Layout: layout}))
-	writeFile(t, filepath.Join(fresh, lockName), "")
+	folders := []struct {
+		name, reason string
+		files        map[string]string
+		there        bool
+	}{
+		{"miniapi-1", "the process of the member died without Stop", map[string]string{lockName: lock(holder{Layout: layout, Temporary: true})}, false},
+		{"miniapi-2", "a user's folder may have such a name", map[string]string{lockName: lock(holder{Layout: layout, PID: 1})}, true},
+		{"miniapi-3", "the process died before it wrote the holder", map[string]string{lockName: ""}, false},
+		{"miniapi-4", "the process died before it made the lock file", nil, false},
+		{"miniapi-5", "the folder isn't a member's folder", map[string]string{"notes.txt": ""}, true},
+		{"miniapi-6", "a data folder's lock file may be incomplete", map[string]string{lockName: `{"lay`, "member": ""}, true},
+		{"miniapi-notes", "no member makes a folder of this name", nil, true},
+	}
+	for _, f := range folders {
+		if err := os.Mkdir(filepath.Join(base, f.name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range f.files {
+			writeFile(t, filepath.Join(base, f.name, name), text)
+		}
+	}
 	first := startMember(t, Options{TempDir: base})
 	second := startMember(t, Options{TempDir: base})
 	put(t, first, "/a", "1")
 	put(t, second, "/a", "1")
-
-	for _, c := range []struct {
-		name, reason, path string
-		there              bool
-	}{
-		{"abandoned", "the process of the member died without Stop", abandoned, false},
-		{"data", "a user's folder may have such a name", kept, true},
-		{"fresh", "another process is making the folder", fresh, true},
-		{"running", "another member uses the folder", first.folder.path, true},
-	} {
-		if _, err := os.Stat(c.path); (err == nil) != c.there {
-			t.Errorf("%s: stat says %v, want it there %t: %s", c.name, err, c.there, c.reason)
+	for _, f := range folders {
+		if _, err := os.Stat(filepath.Join(base, f.name)); (err == nil) != f.there {
+			t.Errorf("%s: stat says %v, want it there %t: %s", f.name, err, f.there, f.reason)
 		}
+	}
+	if _, err := os.Stat(first.folder.path); err != nil {
+		t.Errorf("the second member has removed the folder of the first: %v", err)
 	}
 	if _, err := Start(t.Context(), Options{TempDir: filepath.Join(base, "nowhere")}); err == nil {
 		t.Error("started in a folder that doesn't exist")
+	}
+}
+
+// Processes that start at the same time don't remove one another's folders.
+func TestTemporaryFoldersAtOnce(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 50 {
+				f, err := openTemporaryFolder(base)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if h, err := readHolder(filepath.Join(f.path, lockName)); err != nil || !h.Temporary {
+					t.Errorf("the folder of a running process has the holder %+v, %v", h, err)
+				}
+				if err := f.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if left, err := os.ReadDir(base); err != nil || len(left) > 0 {
+		t.Errorf("want no folder to be left, got %v, %v", left, err)
 	}
 }
 
@@ -234,61 +270,4 @@ func writeUntilKilled(t *testing.T, dir string) {
 		})
 	}
 	wg.Wait()
-}
-
-// A new child process inherits the locks of its parent, and holds them until it runs its own program.
-// TestLocksOfForks checks that a member waits until a child process has released the locks.
-//
-//nolint:paralleltest // child processes of other tests would hold these locks too
-func TestLocksOfForks(t *testing.T) {
-	// giveUp stands for a child process that holds an inherited lock: it closes the locked file after half of
-	// lockPatience.
-	giveUp := func(t *testing.T, lock *fileutil.LockedFile) {
-		t.Helper()
-		fork, err := syscall.Dup(int(lock.Fd()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		time.AfterFunc(lockPatience/2, func() { _ = syscall.Close(fork) })
-		if err := lock.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Run("folder", func(t *testing.T) {
-		dir := t.TempDir()
-		synctest.Test(t, func(t *testing.T) {
-			f, err := openDataFolder(dir, "")
-			if err != nil {
-				t.Fatal(err)
-			}
-			giveUp(t, f.lock)
-			if f, err = openDataFolder(dir, ""); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := openDataFolder(dir, ""); err == nil || !strings.Contains(err.Error(), "in use by process") {
-				t.Errorf("want a lock that isn't given up to be respected, got %v", err)
-			}
-			if err := f.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-	})
-	t.Run("log", func(t *testing.T) {
-		dir := t.TempDir()
-		segment := filepath.Join(dir, "0.wal")
-		synctest.Test(t, func(t *testing.T) {
-			lock, err := fileutil.TryLockFile(segment, os.O_RDWR|os.O_CREATE, fileutil.PrivateFileMode)
-			if err != nil {
-				t.Fatal(err)
-			}
-			giveUp(t, lock)
-			awaitLog(dir)
-			if lock, err = fileutil.TryLockFile(segment, os.O_RDWR, fileutil.PrivateFileMode); err != nil {
-				t.Fatal(err)
-			}
-			if err := lock.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-	})
 }

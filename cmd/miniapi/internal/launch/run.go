@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/tuning"
@@ -42,9 +43,13 @@ func (o *Options) Run(ctx context.Context, errOut io.Writer, ready func(context.
 	return errors.Join(readyErr, <-done)
 }
 
+// abandonAfter is the time that an embedded etcd has to close after a signal has interrupted the start. A start takes less
+// time, unless it hangs, for example in the read of a pipe that a flag names.
+const abandonAfter = 10 * time.Second
+
 // buildUntil builds a server. With an external etcd, it returns as soon as ctx ends, because the client library waits
-// for 20 seconds for an etcd that doesn't answer. The unfinished server is left behind, as the process is about to
-// exit.
+// for 20 seconds for an etcd that doesn't answer. With an embedded etcd, it returns abandonAfter later at the latest. The
+// unfinished server is left behind, as the process is about to exit.
 func (o *Options) buildUntil(ctx context.Context, errOut io.Writer) (*server.Server, error) {
 	type result struct {
 		server *server.Server
@@ -55,14 +60,19 @@ func (o *Options) buildUntil(ctx context.Context, errOut io.Writer) (*server.Ser
 		s, err := o.build(ctx, errOut)
 		built <- result{s, err}
 	}()
-	abandon := ctx.Done()
+	select {
+	case r := <-built:
+		return r.server, r.err
+	case <-ctx.Done():
+	}
+	var patience time.Duration
 	if etcd.IsEmbedded(o.Server.Etcd) {
-		abandon = nil // never leave an embedded etcd behind: it must be closed
+		patience = abandonAfter
 	}
 	select {
 	case r := <-built:
 		return r.server, r.err
-	case <-abandon:
+	case <-time.After(patience):
 		return nil, ctx.Err()
 	}
 }

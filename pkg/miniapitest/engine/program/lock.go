@@ -2,6 +2,7 @@ package program
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,23 +22,28 @@ func locked(ctx context.Context, folder string, do func() error) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("the folder of the miniapi program: %w", err)
 	}
-	file, err := os.OpenFile(filepath.Join(folder, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return fmt.Errorf("the folder of the miniapi program: %w", err)
-	}
-	defer file.Close()
+	var file *os.File
 	said := false
-	if err := wait.PollUntilContextCancel(ctx, lockPeriod, true, func(context.Context) (bool, error) {
-		// On a system without file locks, two processes may build the program at the same time. The later process then
-		// replaces the file.
-		free := !filelock.Supported || filelock.Try(file)
-		if !free && !said {
-			said = true
-			fmt.Fprintf(console{}, "miniapitest: another process builds the miniapi program in %s: waiting\n", folder)
+	err := wait.PollUntilContextCancel(ctx, lockPeriod, true, func(context.Context) (_ bool, err error) {
+		file, err = filelock.Create(filepath.Join(folder, "lock"))
+		if errors.Is(err, filelock.ErrLocked) {
+			if !said {
+				said = true
+				fmt.Fprintf(console{}, "miniapitest: another process builds the miniapi program in %s: waiting\n", folder)
+			}
+			return false, nil
 		}
-		return free, nil
-	}); err != nil {
+		return true, err
+	})
+	switch {
+	case err == nil:
+		defer file.Close()
+	case errors.Is(err, errors.ErrUnsupported):
+		// Two processes may build the program at the same time. The later process then replaces the file.
+	case ctx.Err() != nil:
 		return fmt.Errorf("waiting for the process that builds the miniapi program in %s: %w", folder, err)
+	default:
+		return fmt.Errorf("the folder of the miniapi program: %w", err)
 	}
 	return do()
 }

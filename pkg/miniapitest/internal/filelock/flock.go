@@ -3,15 +3,30 @@
 package filelock
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"syscall"
 )
 
-// Supported tells whether the system has locks that end with the process.
-const Supported = true
+// safely has the flags with which a file is opened that another user may have made: opening a link is an error, and
+// opening a pipe doesn't wait for the pipe's other end.
+const safely = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
-// Try locks an open file. It returns false if the file is locked already, or can't be locked. The lock ends when the
-// file is closed, or when the process ends.
-func Try(file *os.File) bool {
-	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
+func lock(file *os.File) error {
+	switch err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return ErrLocked
+	default:
+		return fmt.Errorf("locking %s: %w: %w", file.Name(), errors.ErrUnsupported, err)
+	}
+}
+
+// IsPrivate reports whether a folder belongs to the user of this process, and no other user may enter it.
+func IsPrivate(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && info.IsDir() && info.Mode().Perm() == 0o700 && int(stat.Uid) == os.Geteuid()
 }

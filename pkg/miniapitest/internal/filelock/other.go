@@ -2,10 +2,20 @@
 
 package filelock
 
-import "os"
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
 
-// Supported tells whether the system has locks that end with the process.
-const Supported = false
+// safely is 0, because package syscall doesn't have the flags on all of these systems.
+const safely = 0
 
-// Try always returns false, because package syscall has no locks on this system that end with the process.
-func Try(*os.File) bool { return false }
+// lock always fails, because package syscall has no locks on this system that end with the process.
+func lock(file *os.File) error {
+	return fmt.Errorf("locking %s: %w", file.Name(), errors.ErrUnsupported)
+}
+
+// IsPrivate returns false, because package syscall doesn't have the owners of files on all of these systems.
+func IsPrivate(fs.FileInfo) bool { return false }
