@@ -87,9 +87,12 @@ func TestUnwritable(t *testing.T) {
 		case <-ctx.Done():
 		}
 	}()
-	for i := 0; i < 10 && ctx.Err() == nil; i++ { // a segment of the log has room for two of these objects
-		// The create may fail, because the server answers no request after etcd has failed.
-		_, _ = configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("large-%d", i)}, Data: large}, metav1.CreateOptions{})
+	var refused error
+	for i := 0; i < 10 && refused == nil; i++ { // a segment of the log has room for two of these objects
+		_, refused = configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("large-%d", i)}, Data: large}, metav1.CreateOptions{})
+	}
+	if refused == nil || !strings.Contains(refused.Error(), fmt.Sprintf("etcd in %q has failed: ", folder)) {
+		t.Errorf("want the write to be answered with the reason, got %v", refused)
 	}
 	code, _, stderr := p.exit(t)
 	if want := fmt.Sprintf("Error: --data-dir: etcd in %q has failed: ", folder); code != cli.ExitFailed || !strings.Contains(stderr, want) || strings.Count(stderr, "failed: ") != 1 {

@@ -40,7 +40,11 @@ const (
 // the time grace.
 func graceful(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
 	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(grace, cancel)
+		// A timer that runs keeps the whole server in memory.
+		context.AfterFunc(later, func() { timer.Stop() })
+	})
 	return later, func() {
 		stop()
 		cancel()

@@ -14,6 +14,7 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdserver"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3rpc"
 	"go.etcd.io/etcd/server/v3/proxy/grpcproxy/adapter"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/storage"
@@ -51,10 +52,18 @@ func newClient(s *etcdserver.EtcdServer, g *gate) (*kubernetes.Client, *hub) {
 type gate struct {
 	calls  sync.RWMutex // held for reading by each call
 	closed bool
+	writes sync.RWMutex // held for reading by each call that writes
+
+	// running ends when etcd fails, and failure then returns the reason, as an error for API clients.
+	running context.Context
+	failure func() error
 }
 
 // enter begins a call. The caller must call calls.RUnlock afterwards, unless enter returns an error.
 func (g *gate) enter() error {
+	if err := g.failure(); err != nil {
+		return err
+	}
 	g.calls.RLock()
 	if g.closed {
 		g.calls.RUnlock()
@@ -70,6 +79,13 @@ func (g *gate) shut() {
 	g.calls.Unlock()
 }
 
+// settle waits until the running writes have ended. A write whose context ended before the call of settle then has its
+// effect already, or never has one.
+func (g *gate) settle() {
+	g.writes.Lock()
+	defer g.writes.Unlock()
+}
+
 // call calls a method of the server. The gate counts the call until the method returns.
 func call[Request, Response any](ctx context.Context, g *gate, method func(context.Context, Request) (Response, error), r Request) (response Response, err error) {
 	// With a context that has ended, the server would choose at random between an error and the write.
@@ -80,7 +96,22 @@ func call[Request, Response any](ctx context.Context, g *gate, method func(conte
 		return response, err
 	}
 	defer g.calls.RUnlock()
-	return method(ctx, r)
+	if response, err = method(ctx, r); err != nil {
+		if failed := g.failure(); failed != nil {
+			err = failed
+		}
+	}
+	return response, err
+}
+
+// write calls a method of the server that writes. The end of ctx doesn't interrupt the method: etcd might then write later,
+// when the caller no longer expects it. A failure of etcd does.
+func write[Request, Response any](ctx context.Context, g *gate, method func(context.Context, Request) (Response, error), r Request) (Response, error) {
+	g.writes.RLock()
+	defer g.writes.RUnlock()
+	return call(ctx, g, func(ctx context.Context, r Request) (Response, error) {
+		return method(trace.ContextWithSpan(g.running, trace.SpanFromContext(ctx)), r)
+	}, r)
 }
 
 // kvClient implements pb.KVClient by calls of a KVServer in the same process.
@@ -96,15 +127,15 @@ func (c *kvClient) Range(ctx context.Context, r *pb.RangeRequest, _ ...grpc.Call
 }
 
 func (c *kvClient) Put(ctx context.Context, r *pb.PutRequest, _ ...grpc.CallOption) (*pb.PutResponse, error) {
-	return call(ctx, c.gate, c.server.Put, r)
+	return write(ctx, c.gate, c.server.Put, r)
 }
 
 func (c *kvClient) DeleteRange(ctx context.Context, r *pb.DeleteRangeRequest, _ ...grpc.CallOption) (*pb.DeleteRangeResponse, error) {
-	return call(ctx, c.gate, c.server.DeleteRange, r)
+	return write(ctx, c.gate, c.server.DeleteRange, r)
 }
 
 func (c *kvClient) Txn(ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
-	return call(ctx, c.gate, c.server.Txn, r)
+	return write(ctx, c.gate, c.server.Txn, r)
 }
 
 func (c *kvClient) Compact(ctx context.Context, r *pb.CompactionRequest, _ ...grpc.CallOption) (*pb.CompactionResponse, error) {

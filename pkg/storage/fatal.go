@@ -1,11 +1,11 @@
 package storage
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"runtime"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -16,12 +16,16 @@ import (
 // panic, and the logger ends the process. With a trap, such an entry ends only the goroutine that logged it, and
 // the member reports the error.
 type trap struct {
-	once   sync.Once
-	err    error
-	sprung chan struct{} // closed after err is set
+	// running ends with the first fatal error as its cause.
+	running context.Context
+	spring  context.CancelCauseFunc
 }
 
-func newTrap() *trap { return &trap{sprung: make(chan struct{})} }
+func newTrap() *trap {
+	t := &trap{}
+	t.running, t.spring = context.WithCancelCause(context.Background())
+	return t
+}
 
 var _ zapcore.CheckWriteHook = (*trap)(nil)
 
@@ -38,22 +42,8 @@ func (t *trap) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
 	runtime.Goexit()
 }
 
-func (t *trap) spring(err error) {
-	t.once.Do(func() {
-		t.err = err
-		close(t.sprung)
-	})
-}
-
 // failure returns the first fatal error, or nil if there was none.
-func (t *trap) failure() error {
-	select {
-	case <-t.sprung:
-		return t.err
-	default:
-		return nil
-	}
-}
+func (t *trap) failure() error { return context.Cause(t.running) }
 
 // failureOf returns the first fatal error of etcd, with the name of the member's folder, or nil if there was none.
 func (t *trap) failureOf(folder string) error {
@@ -87,7 +77,7 @@ func (t *trap) guard(f func() error) error {
 	select {
 	case err := <-ended:
 		return err
-	case <-t.sprung:
+	case <-t.running.Done():
 	}
 	select {
 	case err := <-ended:

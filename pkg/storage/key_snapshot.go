@@ -66,8 +66,10 @@ func readKeys(ctx context.Context, client *kubernetes.Client, prefix string) (ma
 	return entries, nil
 }
 
-// Changes returns the changes that restore the keys of a snapshot.
+// Changes returns the changes that restore the keys of a snapshot. They include the effects of writes whose contexts ended
+// before the call: such a write has no later effect.
 func (k *Keys) Changes(ctx context.Context, s *Snapshot) ([]Change, error) {
+	k.member.gate.settle()
 	current, err := readKeys(ctx, k.member.client, s.prefix)
 	if err != nil {
 		return nil, fmt.Errorf("comparing the keys below %s with a snapshot: %w", s.prefix, err)

@@ -11,6 +11,7 @@ import (
 
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"go.etcd.io/etcd/server/v3/etcdserver"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // Options are the options of a Member: where its data is kept, and where its errors are logged.
@@ -103,7 +104,14 @@ func (f *Folder) start(ctx context.Context) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	gate := &gate{}
+	// Without the goroutine that has failed, etcd answers no call, and its calls end only with etcd.
+	context.AfterFunc(trap.running, server.HardStop)
+	gate := &gate{running: trap.running, failure: func() error {
+		if err := trap.failureOf(f.path); err != nil {
+			return apierrors.NewInternalError(err)
+		}
+		return nil
+	}}
 	client, hub := newClient(server, gate)
 	return &Member{
 		folder:  f,
@@ -124,7 +132,7 @@ func (m *Member) Client() *kubernetes.Client { return m.client }
 // Failed returns a channel that is closed when etcd fails with an error from which it can't recover, such as a full
 // disk. A member that has failed doesn't serve requests: call Stop, which returns the error. The folder has every
 // write that was answered.
-func (m *Member) Failed() <-chan struct{} { return m.trap.sprung }
+func (m *Member) Failed() <-chan struct{} { return m.trap.running.Done() }
 
 // Healthy returns nil if etcd answers a read that needs consensus. kube-apiserver makes such a read for /livez/etcd and
 // /readyz/etcd-readiness.

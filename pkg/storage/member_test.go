@@ -227,9 +227,11 @@ func TestFailureIsOfTheMember(t *testing.T) {
 	}()
 	<-ended
 	<-m.Failed()
+	_, written := m.client.KV.Put(t.Context(), "/a", "1")
+	_, read := m.client.KV.Get(t.Context(), "/a")
 	healthy := m.Healthy(t.Context())
 	stopped := m.Stop(t.Context())
-	for _, text := range []string{fmt.Sprint(healthy), fmt.Sprint(stopped), log.String()} {
+	for _, text := range []string{fmt.Sprint(written), fmt.Sprint(read), fmt.Sprint(healthy), fmt.Sprint(stopped), log.String()} {
 		if !strings.Contains(text, "disk is on fire") {
 			t.Errorf("%q doesn't say why etcd failed", text)
 		}

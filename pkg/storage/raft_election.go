@@ -46,7 +46,7 @@ func lead(ctx context.Context, server *etcdserver.EtcdServer, trap *trap) error 
 			} else if err := campaign(ctx, server); err != nil {
 				return err
 			}
-		case <-trap.sprung:
+		case <-trap.running.Done():
 			return trap.failure()
 		case <-server.StopNotify():
 			return errors.New("etcd stopped during its start")

@@ -67,8 +67,9 @@ func (c *Collector) Handler() objects.Handler { return c.graph }
 // too early.
 func (c *Collector) Begin() { close(c.begun) }
 
-// Forget drops the list of absent owners. It must be called when a restored snapshot may have brought owners back.
-func (c *Collector) Forget() { c.graph.absent.Clear() }
+// Forget drops the list of absent owners, and finds the dependents of restored owners. It must be called when a restored
+// snapshot may have brought owners back.
+func (c *Collector) Forget() { c.graph.ownersRestored() }
 
 func (c *Collector) reportMisplaced(dependent identity, owner metav1.OwnerReference) {
 	about := &corev1.ObjectReference{
@@ -250,7 +251,7 @@ func (c *Collector) orphanDependents(ctx context.Context, uid types.UID) (time.D
 		return 0, err
 	}
 	n, found := c.graph.view(uid)
-	if !found {
+	if !found || !n.deleting || !n.orphan { // a restored snapshot may have undone the deletion
 		return 0, nil
 	}
 	for _, d := range c.graph.dependents(uid) {

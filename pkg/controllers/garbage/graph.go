@@ -178,10 +178,7 @@ func (g *graph) addToOwners(n *node, owners []metav1.OwnerReference) {
 			owner = &node{identity: referred(r, n.Namespace), virtual: true}
 			g.nodes[r.UID] = owner
 		}
-		if owner.dependents == nil {
-			owner.dependents = map[*node]struct{}{}
-		}
-		owner.dependents[n] = struct{}{}
+		owner.add(n)
 		switch {
 		case !found:
 			g.remove(r.UID)
@@ -246,6 +243,29 @@ func (g *graph) delete(n *node, last identity) {
 		g.setAbsent(last)
 	}
 	g.removeAll(maps.Keys(n.dependents))
+}
+
+// ownersRestored must be called when deleted owners may be stored again, with the same UIDs. When an owner was deleted, the
+// graph dropped its node, which had its dependents.
+func (g *graph) ownersRestored() {
+	g.absent.Clear()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, n := range g.nodes {
+		for _, r := range n.owners {
+			if owner := g.nodes[r.UID]; owner != nil {
+				owner.add(n)
+			}
+		}
+	}
+}
+
+// add adds a dependent to an owner.
+func (n *node) add(dependent *node) {
+	if n.dependents == nil {
+		n.dependents = map[*node]struct{}{}
+	}
+	n.dependents[dependent] = struct{}{}
 }
 
 // missed records that a request for the object with the identity absent didn't find the object.

@@ -138,6 +138,14 @@ func TestGraph(t *testing.T) {
 			g.missed(changed(referred(of("owner"), "ns"), func(i *identity) { i.Kind = "Secret" }))
 			g.Deleted(an("owner"))
 		}, []string{"consider wrong", "consider wrong", "consider wrong"}},
+		{"restored owner", "a restored snapshot has an owner again whose dependents were never deleted", func(g *recorded) {
+			g.Stored(an("owner"))
+			g.Stored(an("child", of("owner")))
+			g.Deleted(an("owner"))
+			g.Stored(an("owner"))
+			g.ownersRestored()
+			g.Deleted(an("owner"))
+		}, []string{"consider child", "consider child"}},
 		{"not listed again", "an object that isn't in the list may be deleted", func(g *recorded) {
 			g.Stored(an("kept"))
 			g.Stored(an("lost"))
