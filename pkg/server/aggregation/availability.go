@@ -99,7 +99,9 @@ func (r *remoteAPI) ask(backoff *wait.Backoff) time.Duration {
 		} else {
 			pause = backoff.Step()
 		}
-		if r.available.Swap(available) != available {
+		// The discovery manager may have got an answer before the first check, which failed.
+		if changed := r.available.Swap(available) != available; changed || !r.checked {
+			r.checked = true
 			r.listing.refresh(r)
 		}
 		if err := r.report(ctx, condition); err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {

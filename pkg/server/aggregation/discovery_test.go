@@ -1,7 +1,9 @@
 package aggregation
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -9,8 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/tools/cache"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	kubeaggregator "k8s.io/kube-aggregator/pkg/apiserver"
+	informers "k8s.io/kube-aggregator/pkg/client/informers/externalversions/apiregistration/v1"
 )
 
 // scripted is a discovery manager that sends a request only when a test calls ask.
@@ -143,6 +147,23 @@ func TestBrokenQuestion(t *testing.T) {
 	a.listing.answered(r.gv, version("hammers"))
 	if len(manager.added) != before+1 {
 		t.Errorf("the manager was told of %v, want once more", manager.added)
+	}
+}
+
+// TestRefreshAfterCheck checks that discovery is requested again after the first check of a server, and after a check with
+// another result. The server may have failed since it answered the discovery manager's first request.
+func TestRefreshAfterCheck(t *testing.T) {
+	t.Parallel()
+	a, r, manager := listingOf(t)
+	a.config.APIServices = informers.NewAPIServiceInformer(nil, 0, cache.Indexers{})
+	a.config.Services = somewhere{}
+	a.config.Identity = func(context.Context) (cert, key []byte, err error) { return nil, nil, errors.New("no certificate") }
+	backoff := retries()
+	for _, want := range []int{2, 2} { // the first request is that of listingOf
+		r.ask(&backoff)
+		if got := len(manager.added); got != want {
+			t.Errorf("the manager was told of the server %d times, want %d", got, want)
+		}
 	}
 }
 

@@ -43,6 +43,8 @@ type remoteAPI struct {
 	// value.
 	available atomic.Bool
 	again     chan struct{}
+	// checked is true after the first check. The method run alone uses it.
+	checked bool
 
 	// swagger is the part of the other server's /openapi/v2 that describes the API.
 	swagger swagger
