@@ -148,14 +148,27 @@ func TestApplyOfDefinitions(t *testing.T) {
 	}
 }
 
-// The error for an object of an unknown kind names the flag that skips such objects.
+// The error for an object of a kind that the server doesn't serve says how the server gets the kind, and names the flag that
+// skips such objects.
 func TestApplyOfAnUnknownKind(t *testing.T) {
 	t.Parallel()
-	code, _, stderr := start(t, "miniapi", "serve", "--secure-port=0", "--apply="+file(t, "widget.yaml", "%s", widget("a"))).exit(t)
-	for _, want := range []string{"widget.yaml, document 1: Widget a", `kind "Widget" in version "example.com/v1"`, "--apply-skip-unknown"} {
-		if code != cli.ExitFailed || !strings.Contains(stderr, want) {
-			t.Errorf("want %d and %q, got %d and %s", cli.ExitFailed, want, code, stderr)
-		}
+	const oldWebhooks = "apiVersion: admissionregistration.k8s.io/v1beta1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: old}\n"
+	for _, test := range []struct {
+		name, reason, manifest string
+		want                   []string
+	}{
+		{"unknown", "the kind may have a definition", widget("a"), []string{"manifest.yaml, document 1: Widget a", `kind "Widget" in version "example.com/v1"`, "apply the definition", "--apply-skip-unknown"}},
+		{"built in", "the specification of admission webhooks has examples in this version", oldWebhooks, []string{"--runtime-config=admissionregistration.k8s.io/v1beta1=true", "--apply-skip-unknown"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			code, _, stderr := start(t, "miniapi", "serve", "--secure-port=0", "--apply="+file(t, "manifest.yaml", "%s", test.manifest)).exit(t)
+			for _, want := range test.want {
+				if code != cli.ExitFailed || !strings.Contains(stderr, want) {
+					t.Errorf("%s: want %d and %q, got %d and %s", test.reason, cli.ExitFailed, want, code, stderr)
+				}
+			}
+		})
 	}
 }
 

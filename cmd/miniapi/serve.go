@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/logging"
 	"github.com/miniapi-dev/miniapi/pkg/controllers"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 )
@@ -152,7 +154,21 @@ func (o *serveOptions) applyObjects(ctx context.Context, s *server.Server, objec
 	applier.There = func(object manifests.Object) bool { return there[object.Unstructured] }
 	err := applier.Apply(ctx, objects)
 	if meta.IsNoMatchError(err) {
-		return fmt.Errorf("%w: apply the definition of the kind too, or skip objects of unknown kinds by --apply-skip-unknown", err)
+		return fmt.Errorf("%w: %s, or skip objects of unknown kinds by --apply-skip-unknown", err, howToServe(err))
 	}
 	return err
+}
+
+// howToServe says how the server gets a kind that it doesn't serve: by a flag if the kind is built in, and by its
+// definition otherwise.
+func howToServe(err error) string {
+	var unserved *meta.NoKindMatchError
+	if errors.As(err, &unserved) {
+		for _, version := range unserved.SearchedVersions {
+			if kind := unserved.GroupKind.WithVersion(version); builtin.Table().Scheme().Recognizes(kind) {
+				return fmt.Sprintf("serve the version by --runtime-config=%s=true", kind.GroupVersion())
+			}
+		}
+	}
+	return "apply the definition of the kind too"
 }

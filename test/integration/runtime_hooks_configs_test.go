@@ -166,3 +166,16 @@ func TestExtensionConfigIsShown(t *testing.T) {
 		}
 	}
 }
+
+// An ExtensionConfig needs a spec in both versions. Without one, it could be stored in v1alpha1, but never changed.
+func TestExtensionConfigNeedsSpec(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t, withHooks())
+	for _, version := range []string{"v1alpha1", "v1beta2"} {
+		configs := srv.DynamicClient().Resource(runtimev1.Resource().GroupResource().WithVersion(version))
+		_, err := configs.Create(t.Context(), object(runtimev1.Group+"/"+version, "ExtensionConfig", "without-spec", nil), metav1.CreateOptions{})
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec: Required value") {
+			t.Errorf("%s: want spec to be required, got %v", version, err)
+		}
+	}
+}

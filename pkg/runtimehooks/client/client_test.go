@@ -278,6 +278,62 @@ func TestEachCallCallsAll(t *testing.T) {
 	}
 }
 
+// If one of several handlers fails, a further call calls all of them again, also those that had succeeded and don't block.
+func TestAllAreCalledAfterFailure(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	failing := true
+	calls := map[string]int{}
+	generate := func(name string, status func() hooksv1.ResponseStatus) extension.Handler {
+		return extension.Of(clusterapi.GeneratePatches, name, func(_ context.Context, _ *clusterapi.GeneratePatchesRequest, r *clusterapi.GeneratePatchesResponse) {
+			calls[name]++ // the client calls one handler after the other
+			r.Status = status()
+		})
+	}
+	w.extend("a",
+		generate("first", func() hooksv1.ResponseStatus { return hooksv1.ResponseStatusSuccess }),
+		generate("second", func() hooksv1.ResponseStatus {
+			if failing {
+				return hooksv1.ResponseStatusFailure
+			}
+			return hooksv1.ResponseStatusSuccess
+		}))
+	call := func() error {
+		return w.client.CallAll(t.Context(), clusterapi.GeneratePatches, cluster, &clusterapi.GeneratePatchesRequest{}, &clusterapi.GeneratePatchesResponse{})
+	}
+	if err := call(); err == nil {
+		t.Fatal("want the failure of the second handler")
+	}
+	failing = false
+	if err := call(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]int{"first": 2, "second": 2}, calls); diff != "" {
+		t.Errorf("calls (-want +got): %s", diff)
+	}
+}
+
+// A handler gets the caller's request, whatever the handlers before it have answered.
+func TestHandlersAreIndependent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var got []string
+	handler := func(name, answer string) extension.Handler {
+		return beforeCreate(name, func(_ context.Context, r *clusterapi.BeforeClusterCreateRequest, response *clusterapi.BeforeClusterCreateResponse) {
+			got = append(got, fmt.Sprintf("%s %v %q", r.Cluster.Raw, r.Settings, response.Message)) // the client calls one handler after the other
+			response.CommonRetryResponse = success(answer, 0)
+			r.Cluster.Raw, r.Settings = []byte(`{"kind":"Cluster","metadata":{"name":"changed"}}`), map[string]string{"changed": "yes"}
+		})
+	}
+	w.extend("a", handler("a", "changed"), handler("b", ""))
+	if _, _, err := w.callAll(); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 2 || got[0] != got[1] {
+		t.Errorf("the handlers got different requests: %q", got)
+	}
+}
+
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

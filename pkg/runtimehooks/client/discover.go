@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,7 +29,7 @@ func (c *Client) Discover(ctx context.Context, config *runtimev1.ExtensionConfig
 	}
 	response := &hooksv1.DiscoveryResponse{}
 	outcome := Outcome{Hook: d.GroupVersionHook, Implemented: d.GroupVersionHook}
-	ask := exchange{client: c, caller: d, implemented: d, clientConfig: config.Spec.ClientConfig, timeout: discoveryTimeout}
+	ask := exchange{client: c, caller: d, implemented: d, clientConfig: config.Spec.ClientConfig, timeout: discoveryTimeout, check: checkHandlersField}
 	err = ask.make(ctx, &hooksv1.DiscoveryRequest{}, response, &outcome)
 	outcome.Err, outcome.Response = err, response
 	if c.options.Observe != nil {
@@ -42,6 +43,16 @@ func (c *Client) Discover(ctx context.Context, config *runtimev1.ExtensionConfig
 		return nil, fmt.Errorf("discovery of ExtensionConfig %q: the answer is invalid: %w", config.Name, err)
 	}
 	return handlers, nil
+}
+
+// checkHandlersField returns an error for an answer that has its handlers in the field "items", as in the proposal of the
+// Runtime SDK. Such an answer would count as one without handlers.
+func checkHandlersField(body []byte) error {
+	var answer struct{ Handlers, Items json.RawMessage }
+	if json.Unmarshal(body, &answer) == nil && answer.Items != nil && answer.Handlers == nil {
+		return callErrorf(`the response has the field "items": the handlers must be in the field "handlers", each with its hook in "requestHook"`)
+	}
+	return nil
 }
 
 // handlersOf validates the answer to Discovery, and sets defaults.

@@ -32,6 +32,11 @@ func TestDiscover(t *testing.T) {
 			{Name: "b.quota", RequestHook: reference, TimeoutSeconds: 10, FailurePolicy: "Fail"},
 		},
 	}, {
+		name:   "items",
+		reason: "the proposal of the Runtime SDK has the handlers in another field than Cluster API's code",
+		answer: `{"status":"Success","items":[{"name":"a"}]}`,
+		err:    `the handlers must be in the field "handlers"`,
+	}, {
 		name:   "failure",
 		reason: "an answer with the status Failure is an error",
 		answer: `{"status":"Failure","message":"starting"}`,

@@ -88,6 +88,7 @@ type exchange struct {
 	timeout             time.Duration
 	cache               *ResponseCache
 	configVersion       string
+	check               func(body []byte) error // nil, or a further check of the response's body
 }
 
 // make sends the request in the version that the handler implements, unless the cache has a response to it. It fills
@@ -193,6 +194,11 @@ func (x *exchange) accept(data []byte, response hooksv1.ResponseObject) error {
 	}
 	if got := local.GetObjectKind().GroupVersionKind(); !got.Empty() && got != x.implemented.Response {
 		return callErrorf("the response is a %s, not a %s", got, x.implemented.Response)
+	}
+	if x.check != nil {
+		if err := x.check(data); err != nil {
+			return err
+		}
 	}
 	if retry, is := local.(hooksv1.RetryResponseObject); is && retry.GetRetryAfterSeconds() < 0 {
 		return callErrorf("retryAfterSeconds is %d, and must not be negative", retry.GetRetryAfterSeconds())

@@ -118,7 +118,9 @@ func NewClient(ctx context.Context, config *rest.Config, configs []runtimev1.Ext
 	if err != nil {
 		return nil, nil, err
 	}
-	typed, err := kubernetes.NewForConfig(config)
+	quiet := rest.CopyConfig(config)
+	quiet.WarningHandler = rest.NoWarnings{} // the deprecation of Endpoints, which the resolver reads, isn't the user's concern
+	typed, err := kubernetes.NewForConfig(quiet)
 	if err != nil {
 		return nil, nil, err
 	}
