@@ -97,3 +97,30 @@ func TestWebhookRulesEndEarly(t *testing.T) {
 		t.Errorf("want the search to end at the second of three resources, got %d", seen)
 	}
 }
+
+func TestHiddenResources(t *testing.T) {
+	t.Parallel()
+	list := func(names ...string) []string { return names }
+	hides := func(r schema.GroupResource) bool { return r.Group == "authentication.k8s.io" && r.Resource == "tokenreviews" }
+	const warning = "webhooks[0].rules[0]: tokenreviews.authentication.k8s.io is excluded from admission webhooks; this rule will have no effect"
+	for _, test := range []struct {
+		name, reason      string
+		groups, resources []string
+		want              []string
+	}{
+		{"named", "the rule is meant for the resource", list("", "authentication.k8s.io"), list("pods", "tokenreviews"), list(warning)},
+		{"named twice", "one warning is enough", list("authentication.k8s.io"), list("tokenreviews", "tokenreviews"), list(warning)},
+		{"another", "webhooks get other resources", list("authentication.k8s.io"), list("selfsubjectreviews"), nil},
+		{"any resource", "the wildcard can be meant for other resources", list("authentication.k8s.io"), list("tokenreviews", "*"), nil},
+		{"any group", "the wildcard can be meant for other groups", list("*"), list("tokenreviews"), nil},
+		{"any subresource", "kube-apiserver compares names, and doesn't warn", list("authentication.k8s.io"), list("tokenreviews/*"), nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			rules := []admissionregistrationv1.RuleWithOperations{{Rule: admissionregistrationv1.Rule{APIGroups: test.groups, APIVersions: list("*"), Resources: test.resources}}}
+			if diff := cmp.Diff(test.want, hiddenResourceWarnings(field.NewPath("webhooks").Index(0), rules, hides)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
