@@ -32,9 +32,9 @@ func (c *converter) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // withConverter starts a server with a widget that is stored in v1. The webhook that converts widgets to v1beta1 is
 // down.
-func withConverter(t *testing.T) (*miniapitest.Server, *converter) {
+func withConverter(t *testing.T, options ...miniapitest.Option) (*miniapitest.Server, *converter) {
 	t.Helper()
-	srv := miniapitest.Start(t)
+	srv := miniapitest.Start(t, options...)
 	define(t, srv, "widgets", "Widget", "v1", "v1beta1")
 	webhook := &converter{next: renaming(map[string]string{"v1": "size", "v1beta1": "length"})}
 	convertBy(t, srv, "widgets", webhook)
@@ -43,18 +43,33 @@ func withConverter(t *testing.T) (*miniapitest.Server, *converter) {
 	return srv, webhook
 }
 
-// If the conversion webhook is down, a deletion with ignoreStoreReadErrorWithClusterBreakingPotential doesn't take the
-// object for corrupt, and fails. The cases conversion.down.* of the conformance suite are about other requests.
+// While the conversion webhook is down, a deletion with ignoreStoreReadErrorWithClusterBreakingPotential takes the object
+// for corrupt, as in Kubernetes 1.37, and deletes it. Without the feature gate, the deletion fails. The cases
+// conversion.down.* of the conformance suite are about other requests.
 func TestConversionDown(t *testing.T) {
 	t.Parallel()
-	srv, webhook := withConverter(t)
-	widgets := resources(srv, "example.com/v1beta1", "widgets")
-	err := widgets.Delete(t.Context(), "w", metav1.DeleteOptions{IgnoreStoreReadErrorWithClusterBreakingPotential: new(true)})
-	if err == nil || !strings.HasPrefix(err.Error(), "conversion webhook for example.com/v1, Kind=Widget failed: ") {
-		t.Errorf("want the webhook's failure, got %v", err)
-	}
-	webhook.down.Store(false)
-	must(widgets.Get(t.Context(), "w", metav1.GetOptions{}))(t)
+	unsafe := metav1.DeleteOptions{IgnoreStoreReadErrorWithClusterBreakingPotential: new(true)}
+	t.Run("by default", func(t *testing.T) {
+		t.Parallel()
+		srv, webhook := withConverter(t)
+		widgets := resources(srv, "example.com/v1beta1", "widgets")
+		ok(t, widgets.Delete(t.Context(), "w", unsafe))
+		webhook.down.Store(false)
+		if _, err := widgets.Get(t.Context(), "w", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Errorf("want the object deleted, got %v", err)
+		}
+	})
+	t.Run("without the feature gate", func(t *testing.T) {
+		t.Parallel()
+		srv, webhook := withConverter(t, miniapitest.WithFeatureGates(map[string]bool{"AllowUnsafeMalformedObjectDeletion": false}))
+		widgets := resources(srv, "example.com/v1beta1", "widgets")
+		err := widgets.Delete(t.Context(), "w", unsafe)
+		if err == nil || !strings.HasPrefix(err.Error(), "conversion webhook for example.com/v1, Kind=Widget failed: ") {
+			t.Errorf("want the webhook's failure, got %v", err)
+		}
+		webhook.down.Store(false)
+		must(widgets.Get(t.Context(), "w", metav1.GetOptions{}))(t)
+	})
 }
 
 // With a broken conversion webhook, a watch gets an error. The server repeats the call at intervals, and the watch
