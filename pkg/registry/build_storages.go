@@ -3,6 +3,7 @@ package registry
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -117,6 +118,9 @@ func (s *Stores) group(g *Group, enabled serverstorage.APIResourceConfigSource) 
 				return APIGroup{}, err
 			}
 			maps.Copy(served, storages)
+			if slices.Contains(k.ReturnDeletedThrough, gv) {
+				served[k.Resource] = s.opened[k].returningDeleted()
+			}
 		}
 		if len(served) > 0 {
 			out.Versions = append(out.Versions, gv)

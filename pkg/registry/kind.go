@@ -99,15 +99,19 @@ type Kind struct {
 	Generation bool
 	// CreateOnUpdate makes an update create the object, if it doesn't exist.
 	CreateOnUpdate bool
-	// ConditionalUpdate refuses an update without a resourceVersion.
-	ConditionalUpdate bool
+	// ConditionalUpdate refuses an update without a resourceVersion, except through the group versions in
+	// UnconditionalThrough.
+	ConditionalUpdate    bool
+	UnconditionalThrough []schema.GroupVersion
 	// OrphanThrough are the group versions through which a deletion without a propagation policy orphans the
 	// dependents of the object. A deletion through another group version deletes the dependents.
 	OrphanThrough []schema.GroupVersion
 	// NoDependents makes deletions ignore the propagation policy.
 	NoDependents bool
-	// ReturnDeleted makes a deletion return the object, instead of a Status.
-	ReturnDeleted bool
+	// ReturnDeleted makes a deletion return the object, instead of a Status. ReturnDeletedThrough does so for deletions
+	// through some group versions.
+	ReturnDeleted        bool
+	ReturnDeletedThrough []schema.GroupVersion
 
 	// Gated are the fields of the kind that depend on feature gates of kube-apiserver, without the fields of its Shape.
 	Gated []Gate

@@ -84,6 +84,14 @@ func (s *Storage) With(strategy UpdateStrategy) *genericregistry.Store {
 	return &store
 }
 
+// returningDeleted returns the storage with deletions that return the object. Both storages have the same objects.
+func (s *Storage) returningDeleted() *Storage {
+	store, storage := *s.Store, *s
+	store.ReturnDeletedObject = true
+	storage.Store = &store
+	return &storage
+}
+
 // ObjectPart serves get and update of a part of an object, such as the status. Its update strategy ignores changes
 // of other parts.
 type ObjectPart struct{ store *genericregistry.Store }

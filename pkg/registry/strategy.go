@@ -49,7 +49,9 @@ func (s Strategy) NamespaceScoped() bool { return s.Kind.Namespaced }
 func (s Strategy) AllowCreateOnUpdate(context.Context) bool { return s.Kind.CreateOnUpdate }
 
 // AllowUnconditionalUpdate implements rest.RESTUpdateStrategy.
-func (s Strategy) AllowUnconditionalUpdate(context.Context) bool { return !s.Kind.ConditionalUpdate }
+func (s Strategy) AllowUnconditionalUpdate(ctx context.Context) bool {
+	return !s.Kind.ConditionalUpdate || slices.Contains(s.Kind.UnconditionalThrough, RequestVersion(ctx))
+}
 
 // Canonicalize implements rest.RESTCreateStrategy.
 func (s Strategy) Canonicalize(obj runtime.Object) { s.Kind.hooks().canonicalize(obj) }

@@ -10,6 +10,7 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
@@ -27,11 +28,13 @@ var deviceTaintRuleKind = registry.Kind{
 		registry.DefaultLike[resourcev1beta2.DeviceTaintRule](defaultDeviceTaintRule),
 		registry.DefaultLike[resourcev1alpha3.DeviceTaintRule](defaultDeviceTaintRule),
 	},
-	Status:              true,
-	StatusKeepsMetadata: true,
-	Generation:          true,
-	ReturnDeleted:       true,
-	Printer:             &deviceTaintRuleColumns,
+	Status:               true,
+	StatusKeepsMetadata:  true,
+	Generation:           true,
+	ConditionalUpdate:    true,
+	UnconditionalThrough: []schema.GroupVersion{resourcev1beta2.SchemeGroupVersion, resourcev1alpha3.SchemeGroupVersion},
+	ReturnDeletedThrough: []schema.GroupVersion{resourcev1beta2.SchemeGroupVersion, resourcev1alpha3.SchemeGroupVersion},
+	Printer:              &deviceTaintRuleColumns,
 	Hooks: registry.HooksOf[*resourcev1.DeviceTaintRule]{
 		PrepareForUpdate:     retaint,
 		Validate:             validateDeviceTaintRule,
