@@ -8,12 +8,14 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // CopyFields copies the fields that have the same JSON names in both structs, except for empty fields that JSON
-// omits. All other fields of out keep their values.
+// omits. All other fields of out keep their values. It copies metadata with its empty fields: an empty list of managed
+// fields is a request to reset them.
 func CopyFields(in, out any) error {
 	data, err := json.Marshal(in)
 	if err != nil {
@@ -22,7 +24,20 @@ func CopyFields(in, out any) error {
 	if err := json.Unmarshal(data, out); err != nil {
 		return fmt.Errorf("decoding %T as %T: %w", in, out, err)
 	}
+	if from, to := metadata(in), metadata(out); from != nil && to != nil {
+		from.DeepCopyInto(to)
+	}
 	return nil
+}
+
+// metadata returns the metadata of an object, or nil if the value has none.
+func metadata(of any) *metav1.ObjectMeta {
+	accessor, ok := of.(metav1.ObjectMetaAccessor)
+	if !ok {
+		return nil
+	}
+	m, _ := accessor.GetObjectMeta().(*metav1.ObjectMeta)
+	return m
 }
 
 // fieldsWithout returns the fields of a struct, and of its nested structs, that don't exist in another struct. Fields

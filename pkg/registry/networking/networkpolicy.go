@@ -2,6 +2,7 @@ package networking
 
 import (
 	"context"
+	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
 	extensionsv1beta1 "k8s.io/api/extensions/v1beta1"
@@ -30,6 +31,8 @@ var networkPolicyKind = registry.Kind{
 	Generation: true,
 	Printer:    &networkPolicyColumns,
 	Hooks: registry.HooksOf[*networkingv1.NetworkPolicy]{
+		// Unlike for most kinds, an empty list isn't the same as none.
+		SpecChanged:    func(p, old *networkingv1.NetworkPolicy) bool { return !reflect.DeepEqual(p.Spec, old.Spec) },
 		Validate:       validateNetworkPolicy,
 		ValidateUpdate: validateNetworkPolicyUpdate,
 		Warnings:       networkPolicyWarnings,

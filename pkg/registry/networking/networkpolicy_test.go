@@ -21,6 +21,15 @@ func TestNetworkPolicyWarnings(t *testing.T) {
 	})
 }
 
+func TestNetworkPolicyGeneration(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckGenerations(t, registrytest.Table(t, Group), []registrytest.GenerationCase{{
+		Name: "empty list", Reason: "kube-apiserver distinguishes an empty list from none",
+		Object: &networkingv1.NetworkPolicy{Spec: networkingv1.NetworkPolicySpec{Egress: []networkingv1.NetworkPolicyEgressRule{}}},
+		Old:    &networkingv1.NetworkPolicy{ObjectMeta: registrytest.Generation(1)}, Want: 2,
+	}})
+}
+
 func TestNetworkPolicyErrors(t *testing.T) {
 	t.Parallel()
 	registrytest.CheckErrors(t, registrytest.Table(t, Group), []registrytest.WriteCase{
