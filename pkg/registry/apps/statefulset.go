@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -66,6 +67,7 @@ func defaultStatefulSet(s *appsv1.StatefulSet) {
 	}
 	if strategy.Type == appsv1.RollingUpdateStatefulSetStrategyType && strategy.RollingUpdate != nil {
 		defaults.Pointer(&strategy.RollingUpdate.Partition, 0)
+		defaultMaxUnavailable(&strategy.RollingUpdate.MaxUnavailable)
 	}
 	defaults.Pointer(&s.Spec.PersistentVolumeClaimRetentionPolicy, appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{})
 	retention := s.Spec.PersistentVolumeClaimRetentionPolicy
@@ -73,6 +75,13 @@ func defaultStatefulSet(s *appsv1.StatefulSet) {
 	defaults.Zero(&retention.WhenScaled, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
 	defaults.PodTemplateSpec(&s.Spec.Template)
 	claimTemplates(s.Spec.VolumeClaimTemplates)
+}
+
+// defaultMaxUnavailable makes a rolling update replace one pod at a time (KEP-961).
+func defaultMaxUnavailable(field **intstr.IntOrString) {
+	if defaults.Since(defaults.Kubernetes137) {
+		defaults.Pointer(field, intstr.FromInt32(1))
+	}
 }
 
 // claimTemplates sets the defaults of the claims in a StatefulSet. Each claim is a whole object, with apiVersion
@@ -95,6 +104,7 @@ func defaultStatefulSetV1beta1(s *appsv1beta1.StatefulSet) {
 	defaults.Zero(&strategy.Type, appsv1beta1.OnDeleteStatefulSetStrategyType)
 	if strategy.Type == appsv1beta1.RollingUpdateStatefulSetStrategyType && strategy.RollingUpdate != nil {
 		defaults.Pointer(&strategy.RollingUpdate.Partition, 0)
+		defaultMaxUnavailable(&strategy.RollingUpdate.MaxUnavailable)
 	}
 	defaults.Pointer(&s.Spec.PersistentVolumeClaimRetentionPolicy, appsv1beta1.StatefulSetPersistentVolumeClaimRetentionPolicy{})
 	retention := s.Spec.PersistentVolumeClaimRetentionPolicy

@@ -87,6 +87,22 @@ func TestStatefulSetUpdate(t *testing.T) {
 		`spec.serviceName: Invalid value: "other": field is immutable`)
 }
 
+func TestStatefulSetMaxUnavailable(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckDefaults(t, registrytest.Table(t, Group), []registrytest.DefaultsCase{
+		{
+			Name: "v1", Reason: "a rolling update replaces one pod at a time",
+			Manifest: `{apiVersion: apps/v1, kind: StatefulSet}`,
+			Path:     "spec.updateStrategy", Want: `{type: RollingUpdate, rollingUpdate: {partition: 0, maxUnavailable: 1}}`,
+		},
+		{
+			Name: "v1beta1", Reason: "the default is the same in older versions",
+			Manifest: `{apiVersion: apps/v1beta1, kind: StatefulSet, spec: {updateStrategy: {type: RollingUpdate, rollingUpdate: {}}}}`,
+			Path:     "spec.updateStrategy", Want: `{type: RollingUpdate, rollingUpdate: {partition: 0, maxUnavailable: 1}}`,
+		},
+	})
+}
+
 func TestStatefulSetWarnings(t *testing.T) {
 	t.Parallel()
 	registrytest.CheckWarnings(t, registrytest.Table(t, Group), []registrytest.WriteCase{

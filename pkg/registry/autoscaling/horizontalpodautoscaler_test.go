@@ -46,6 +46,21 @@ func TestAutoscalersToZero(t *testing.T) {
 	}
 }
 
+func TestAutoscalerGeneration(t *testing.T) {
+	t.Parallel()
+	table := registrytest.Table(t, Group)
+	created := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: registrytest.Generation(7)}
+	registrytest.Strategy(t, table, created).PrepareForCreate(t.Context(), created)
+	if created.Generation != 1 {
+		t.Errorf("a new autoscaler has the generation %d, want 1", created.Generation)
+	}
+	registrytest.CheckGenerations(t, table, []registrytest.GenerationCase{{
+		Name: "limit", Reason: "the desired state has changed",
+		Object: &autoscalingv2.HorizontalPodAutoscaler{Spec: autoscalingv2.HorizontalPodAutoscalerSpec{MaxReplicas: 2}},
+		Old:    created, Want: 2,
+	}})
+}
+
 func TestReferencesOfAutoscalers(t *testing.T) {
 	t.Parallel()
 	spec := func(kind, apiVersion string, described ...string) autoscalingv2.HorizontalPodAutoscalerSpec {
@@ -127,6 +142,15 @@ func TestHorizontalPodAutoscalerErrors(t *testing.T) {
 		{
 			Name: "no limit", Reason: "the limit has no default", Object: autoscaler(0),
 			Want: []string{"spec.maxReplicas: Required value"},
+		},
+		{
+			Name: "negative generation", Reason: "a controller has observed no such generation", Status: true, Old: autoscaler(1),
+			Object: func() *autoscalingv2.HorizontalPodAutoscaler {
+				h := autoscaler(1)
+				h.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{{ObservedGeneration: ptr.To[int64](-1)}}
+				return h
+			}(),
+			Want: []string{"status.conditions[0].observedGeneration: Invalid value: -1: must be greater than or equal to 0"},
 		},
 		{
 			Name: "negative limit", Reason: "the target keeps a pod", Object: autoscaler(-1),

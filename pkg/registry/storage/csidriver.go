@@ -47,6 +47,9 @@ func defaultCSIDriver(d *storagev1.CSIDriver) {
 	defaults.Pointer(&d.Spec.StorageCapacity, false)
 	defaults.Pointer(&d.Spec.RequiresRepublish, false)
 	defaults.Pointer(&d.Spec.SELinuxMount, false)
+	if defaults.Since(defaults.Kubernetes137) {
+		defaults.Pointer(&d.Spec.PreventPodSchedulingIfMissing, false)
+	}
 	defaults.Pointer(&d.Spec.FSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy)
 	if len(d.Spec.VolumeLifecycleModes) == 0 {
 		d.Spec.VolumeLifecycleModes = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent}

@@ -24,6 +24,15 @@ func TestCSIDriverColumns(t *testing.T) {
 	})
 }
 
+func TestCSIDriverDefaults(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckDefaults(t, registrytest.Table(t, Group), []registrytest.DefaultsCase{{
+		Name: "limits", Reason: "pods are scheduled to nodes without the driver",
+		Manifest: `{apiVersion: storage.k8s.io/v1, kind: CSIDriver}`,
+		Path:     "spec.preventPodSchedulingIfMissing", Want: "false",
+	}})
+}
+
 func TestCSIDriverWarnings(t *testing.T) {
 	t.Parallel()
 	registrytest.CheckWarnings(t, registrytest.Table(t, Group), []registrytest.WriteCase{

@@ -1,12 +1,13 @@
 package storage
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
@@ -19,17 +20,17 @@ import (
 var csiNodeKind = registry.Kind{
 	Resource: "csinodes",
 	Object:   &storagev1.CSINode{}, List: &storagev1.CSINodeList{},
-	Resets:            []string{"status"},
-	ReturnDeleted:     true,
-	ConditionalUpdate: true,
-	Printer:           &csiNodeColumns,
+	Status:              true,
+	StatusKeepsMetadata: true,
+	ReturnDeleted:       true,
+	ConditionalUpdate:   true,
+	Printer:             &csiNodeColumns,
 	Hooks: registry.HooksOf[*storagev1.CSINode]{
-		// Requests can't change the status: the field is new in Kubernetes 1.37, where its feature gate is off.
-		PrepareForCreate: func(_ context.Context, n *storagev1.CSINode) { n.Status = storagev1.CSINodeStatus{} },
-		PrepareForUpdate: func(_ context.Context, n, old *storagev1.CSINode) { n.Status = old.Status },
-		Validate:         validateCSINode,
-		ValidateUpdate:   validateCSINodeUpdate,
+		Validate:             validateCSINode,
+		ValidateUpdate:       validateCSINodeUpdate,
+		ValidateStatusUpdate: validateCSINodeStatusUpdate,
 	},
+	Gated: []registry.Gate{registry.GateOf[storagev1.CSINode]("CSIVolumeHealth", "Status.StorageHealth")},
 }
 
 const maxCSINodeID = 256
@@ -72,6 +73,43 @@ func validateCSINodeUpdate(o, old *storagev1.CSINode) field.ErrorList {
 			f.Merge(validation.Unchanged(field.NewPath("spec", "drivers"), now, was))
 		}
 	}
+	return f.Errs
+}
+
+// maxStorageHealthConditions is the limit of conditions that a driver reports.
+const maxStorageHealthConditions = 16
+
+// validateCSINodeStatusUpdate checks the health that drivers report.
+func validateCSINodeStatusUpdate(o, old *storagev1.CSINode) field.ErrorList {
+	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	var names []string
+	for i, health := range o.Status.StorageHealth {
+		path := field.NewPath("status", "storageHealth").Index(i)
+		f.AddIf(slices.Contains(names, health.Name), field.Duplicate(path, health.Name))
+		names = append(names, health.Name)
+		f.Merge(podvalidation.CSIDriverName(path.Child("name"), health.Name),
+			validation.Few(path.Child("healthConditions"), len(health.HealthConditions), maxStorageHealthConditions))
+		for j := range validation.Within(health.HealthConditions, maxStorageHealthConditions) {
+			f.Merge(storageHealthCondition(path.Child("healthConditions").Index(j), &health.HealthConditions[j]))
+		}
+	}
+	return f.Errs
+}
+
+// The limits of a condition, in characters.
+const (
+	maxHealthReason  = 256
+	maxHealthMessage = 1024
+)
+
+func storageHealthCondition(path *field.Path, c *storagev1.StorageHealthCondition) field.ErrorList {
+	f := validation.Findings{Errs: validation.OneOf(path.Child("status"), c.Status, storagev1.StorageDegraded, storagev1.StorageUnreachable)}
+	f.Merge(validation.Required(metav1validation.IsValidConditionReason, path.Child("reason"), c.Reason))
+	f.AddIf(len(c.Reason) > maxHealthReason, field.TooLong(path.Child("reason"), c.Reason, maxHealthReason))
+	f.AddIf(len(c.Message) > maxHealthMessage, field.TooLong(path.Child("message"), c.Message, maxHealthMessage))
+	f.Merge(validation.OptionalOneOf(path.Child("accessMode"), c.AccessMode,
+		corev1.ReadOnlyMany, corev1.ReadWriteMany, corev1.ReadWriteOnce, corev1.ReadWriteOncePod),
+		validation.OptionalOneOf(path.Child("volumeMode"), c.VolumeMode, corev1.PersistentVolumeFilesystem, corev1.PersistentVolumeBlock))
 	return f.Errs
 }
 

@@ -4,7 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
@@ -35,6 +37,23 @@ func TestCSINodeErrors(t *testing.T) {
 		{
 			Name: "another id", Reason: "a driver keeps its id on the node", Object: node("i"), Old: node("j"),
 			Want: []string{`spec.drivers: Invalid value: {"Name":"d.e","NodeID":"i","TopologyKeys":null,"Allocatable":null}: field is immutable`},
+		},
+		{
+			Name: "health", Reason: "a driver reports known conditions, and each driver once", Status: true, Old: node("i"),
+			Object: func() *storagev1.CSINode {
+				n := node("i")
+				bad := storagev1.StorageHealthCondition{Status: "Broken", Reason: "no reason", AccessMode: ptr.To(corev1.PersistentVolumeAccessMode("All"))}
+				n.Status.StorageHealth = []storagev1.StorageHealth{{Name: "d.e", HealthConditions: []storagev1.StorageHealthCondition{bad}}, {Name: "d.e"}}
+				return n
+			}(),
+			Want: []string{
+				`status.storageHealth[0].healthConditions[0].status: Unsupported value: "Broken": supported values: "StorageDegraded", "StorageUnreachable"`,
+				`status.storageHealth[0].healthConditions[0].reason: Invalid value: "no reason": a condition reason must start with alphabetic character, ` +
+					`optionally followed by a string of alphanumeric characters or '_,:', and must end with an alphanumeric character or '_' ` +
+					`(e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex used for validation is '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?')`,
+				`status.storageHealth[0].healthConditions[0].accessMode: Unsupported value: "All": supported values: "ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"`,
+				`status.storageHealth[1]: Duplicate value: "d.e"`,
+			},
 		},
 	})
 }
