@@ -27,11 +27,12 @@ func (s Strategy) DeclarativeValidationConfig(_ context.Context, obj, old runtim
 // those of the validation that is generated from the markers in the Go types (KEP-5073). It returns each of the kind's
 // errors once: on update, the errors in metadata come both from k8s.io/apiserver and from the kind.
 //
-// The kind's own validation leaves out what the markers declare. Therefore, the feature gate DeclarativeValidationBeta has
-// no effect: if it is off, kube-apiserver checks the same rules by other code.
+// The kind's own validation leaves out most of what the markers declare. Therefore, the feature gate
+// DeclarativeValidationBeta has no effect: if it is off, kube-apiserver checks the same rules by other code. The generated
+// validation of a field that changed and can't change checks nothing else in it. For the rules in such a field, the kind
+// has errors that are marked as covered by the generated ones.
 func (s Strategy) ValidateDeclaratively(ctx context.Context, obj, old runtime.Object, errs field.ErrorList,
 	_ operation.Type, config rest.DeclarativeValidationConfig) field.ErrorList {
-	errs = errs.Filter()
 	if gv := RequestVersion(ctx); s.validatesIn(gv, obj) {
 		var err error
 		if obj, err = s.scheme.ConvertToVersion(obj, gv); err == nil && old != nil {
@@ -48,7 +49,8 @@ func (s Strategy) ValidateDeclaratively(ctx context.Context, obj, old runtime.Ob
 		declared = s.scheme.ValidateUpdate(ctx, config.Options, obj, old)
 	}
 	const beta = true
-	return append(errs, validate.FilterEnforcedDeclarativeErrors(ctx, declared, beta)...)
+	declared = validate.FilterEnforcedDeclarativeErrors(ctx, declared, beta)
+	return append(validate.FilterCoveredHandwrittenErrors(ctx, errs, declared, beta), declared...)
 }
 
 // validatesIn reports whether a group version has a Go type of its own for an object, and a generated validation for it.

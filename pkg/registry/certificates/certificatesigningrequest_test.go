@@ -12,9 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/operation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
@@ -130,6 +132,25 @@ func TestCertificateSigningRequestStatusUpdate(t *testing.T) {
 			),
 		},
 	})
+}
+
+// TestContradictingConditions checks that a request isn't approved and denied, which a marker in the Go type declares.
+func TestContradictingConditions(t *testing.T) {
+	t.Parallel()
+	table := registrytest.Table(t, Group)
+	request := func(types ...certificatesv1.RequestConditionType) *certificatesv1.CertificateSigningRequest {
+		r := &certificatesv1.CertificateSigningRequest{}
+		for _, t := range types {
+			r.Status.Conditions = append(r.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{Type: t})
+		}
+		return r
+	}
+	s := registrytest.Strategy(t, table, request())
+	both := request(certificatesv1.CertificateApproved, certificatesv1.CertificateDenied)
+	errs := s.ValidateDeclaratively(t.Context(), both, request(certificatesv1.CertificateApproved), nil, operation.Update, rest.DeclarativeValidationConfig{})
+	registrytest.WantErrors(t, "a request is approved or denied", errs,
+		`status.conditions: Invalid value: "{conditions[{\"type\": \"Approved\"}], conditions[{\"type\": \"Denied\"}]}": `+
+			"must specify at most one of: `conditions[{\"type\": \"Approved\"}]`, `conditions[{\"type\": \"Denied\"}]`")
 }
 
 func TestCertificateSigningRequestErrors(t *testing.T) {

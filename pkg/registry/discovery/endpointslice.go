@@ -73,6 +73,8 @@ func validateEndpointSlice(o *discoveryv1.EndpointSlice) field.ErrorList {
 
 func validateEndpointSliceUpdate(o, old *discoveryv1.EndpointSlice) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
+	f.Merge(validation.RequiredOneOf(field.NewPath("addressType"), o.AddressType,
+		discoveryv1.AddressTypeFQDN, discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6).MarkCoveredByDeclarative())
 	f.Merge(slicePorts(field.NewPath("ports"), o.Ports))
 	// Endpoints that older versions of Kubernetes have stored stay valid. The comparison is last, because it is slow.
 	if errs := sliceEndpoints(field.NewPath("endpoints"), o); len(errs) > 0 && !apiequality.Semantic.DeepEqual(o.Endpoints, old.Endpoints) {

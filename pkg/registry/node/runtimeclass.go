@@ -5,14 +5,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
-	nodev1alpha1 "k8s.io/api/node/v1alpha1"
-	nodev1beta1 "k8s.io/api/node/v1beta1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
-	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
@@ -23,11 +20,6 @@ import (
 var runtimeClassKind = registry.Kind{
 	Resource: "runtimeclasses",
 	Object:   &nodev1.RuntimeClass{}, List: &nodev1.RuntimeClassList{},
-	Defaults: []registry.Default{
-		registry.DefaultOf(defaultRuntimeClass),
-		registry.DefaultOf(defaultRuntimeClassV1alpha1),
-		registry.DefaultLike[nodev1beta1.RuntimeClass](defaultRuntimeClass),
-	},
 	CreateOnUpdate:    true,
 	ConditionalUpdate: true,
 	Printer:           &runtimeClassColumns,
@@ -38,22 +30,12 @@ var runtimeClassKind = registry.Kind{
 	},
 }
 
-func defaultRuntimeClass(c *nodev1.RuntimeClass) {
-	if c.Overhead != nil {
-		defaults.ResourceList(c.Overhead.PodFixed)
-	}
-}
-
-func defaultRuntimeClassV1alpha1(c *nodev1alpha1.RuntimeClass) {
-	if c.Spec.Overhead != nil {
-		defaults.ResourceList(c.Spec.Overhead.PodFixed)
-	}
-}
-
 // validateRuntimeClass checks a new RuntimeClass (KEP-585). Unlike those of most kinds, its finalizers needn't have a
 // domain.
 func validateRuntimeClass(o *nodev1.RuntimeClass) field.ErrorList {
 	f := validation.Findings{Errs: apivalidation.ValidateObjectMeta(&o.ObjectMeta, false, apivalidation.NameIsDNSSubdomain, validation.MetadataPath)}
+	f.Merge(validation.Optional(validation.Named(apivalidation.NameIsDNSLabel), field.NewPath("handler"), o.Handler).
+		WithOrigin("format=k8s-short-name").MarkCoveredByDeclarative())
 	if o.Overhead != nil {
 		f.Merge(validation.ResourceRequirements(field.NewPath("overhead"), &corev1.ResourceRequirements{Limits: o.Overhead.PodFixed},
 			validation.ContainerResourceName, nil))

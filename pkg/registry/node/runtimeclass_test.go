@@ -55,6 +55,14 @@ func TestRuntimeClassErrors(t *testing.T) {
 				`handler: Invalid value: null: field is immutable`,
 			},
 		},
+		{
+			Name: "update to a malformed handler", Reason: "both rules are broken", Object: class("a.b", nil), Old: class("runc", nil),
+			Want: []string{`handler: Invalid value: "a.b": must not contain dots`, "handler: Invalid value: null: field is immutable"},
+		},
+		{
+			Name: "malformed handler", Reason: "a rule is reported once", Object: class("a.b", nil),
+			Want: []string{`handler: Invalid value: "a.b": must not contain dots`},
+		},
 	})
 }
 

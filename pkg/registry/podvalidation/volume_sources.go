@@ -341,9 +341,9 @@ func CSIDriverName(path *field.Path, name string) field.ErrorList {
 		return field.ErrorList{field.Required(path, "")}
 	}
 	var f validation.Findings
-	f.AddIf(len(name) > maxCSIDriverName, field.TooLong(path, "", maxCSIDriverName))
+	f.AddIf(len(name) > maxCSIDriverName, field.TooLong(path, "", maxCSIDriverName).WithOrigin("maxLength"))
 	for _, msg := range utilvalidation.IsDNS1123Subdomain(strings.ToLower(name)) {
-		f.Add(field.Invalid(path, name, msg))
+		f.Add(field.Invalid(path, name, msg).WithOrigin("format=k8s-long-name-caseless"))
 	}
 	return f.Errs
 }

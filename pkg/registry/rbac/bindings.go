@@ -11,11 +11,11 @@ import (
 // bindingSpec checks a RoleBinding or ClusterRoleBinding. The argument "kinds" has the kinds of roles to
 // which the binding may refer.
 func bindingSpec(b *rbacv1.RoleBinding, s validation.Scope, kinds ...string) field.ErrorList {
-	f := validation.Created(&b.ObjectMeta, s, validation.PathSegmentName)
+	f := validation.Created(&b.ObjectMeta, s, name)
 	at := field.NewPath("roleRef")
 	f.Merge(validation.OneOf(at.Child("apiGroup"), b.RoleRef.APIGroup, rbacv1.GroupName),
 		validation.OneOf(at.Child("kind"), b.RoleRef.Kind, kinds...),
-		validation.Follows(validation.Named(validation.PathSegmentName), at.Child("name"), b.RoleRef.Name),
+		validation.Required(validation.Named(name), at.Child("name"), b.RoleRef.Name).MarkCoveredByDeclarative(),
 		subjects(b.Subjects, s))
 	return f.Errs
 }

@@ -23,7 +23,7 @@ var clusterRoleKind = registry.Kind{
 }
 
 func validateClusterRole(o *rbacv1.ClusterRole) field.ErrorList {
-	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, validation.PathSegmentName)
+	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, name)
 	f.Merge(policyRules(o.Rules, validation.ClusterScoped))
 	if o.AggregationRule == nil {
 		return f.Errs

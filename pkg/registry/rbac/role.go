@@ -23,7 +23,7 @@ var roleKind = registry.Kind{
 
 // validateRole checks a new role. Its name need not be a DNS name.
 func validateRole(o *rbacv1.Role) field.ErrorList {
-	f := validation.Created(&o.ObjectMeta, validation.Namespaced, validation.PathSegmentName)
+	f := validation.Created(&o.ObjectMeta, validation.Namespaced, name)
 	f.Merge(policyRules(o.Rules, validation.Namespaced))
 	return f.Errs
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
@@ -21,6 +22,11 @@ func TestRoleErrors(t *testing.T) {
 				"rules[1].resources: Required value: resource rules must supply at least one resource",
 				"rules[0].verbs: Required value",
 			},
+		},
+		{
+			Name: "prefix of dots", Reason: "a prefix follows the rule for names, although the suffix would make a valid name",
+			Object: &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "..x", GenerateName: ".."}},
+			Want:   []string{"metadata.generateName: Invalid value: \"..\": may not be '..'"},
 		},
 	})
 }

@@ -2,10 +2,15 @@ package rbac
 
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
+
+// name is the rule for the names of roles and bindings, which need not be DNS names. A prefix of generated names follows it,
+// too.
+func name(name string, _ bool) []string { return content.IsPathSegmentName(name) }
 
 func policyRules(rules []rbacv1.PolicyRule, s validation.Scope) field.ErrorList {
 	var f validation.Findings

@@ -51,6 +51,7 @@ func defaultVolumeAttachment(a *storagev1.VolumeAttachment) {
 func validateVolumeAttachment(o *storagev1.VolumeAttachment) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
 	spec := field.NewPath("spec")
+	f.Merge(podvalidation.CSIDriverName(spec.Child("attacher"), o.Spec.Attacher).MarkCoveredByDeclarative())
 	f.Merge(attachmentSource(&o.Spec.Source, spec.Child("source")))
 	f.Merge(validation.Follows(validation.ObjectName, spec.Child("nodeName"), o.Spec.NodeName))
 	status := field.NewPath("status")
