@@ -1,0 +1,2 @@
+// Package envtest has only tests.
+package envtest

@@ -1,0 +1,2 @@
+// Package suite has only tests.
+package suite

@@ -1,0 +1,2 @@
+// Package withenvtest has only tests.
+package withenvtest

@@ -1,0 +1,2 @@
+// Package withfake has only tests.
+package withfake

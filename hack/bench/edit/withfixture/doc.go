@@ -1,0 +1,2 @@
+// Package withfixture has only tests.
+package withfixture

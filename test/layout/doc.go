@@ -1,0 +1,2 @@
+// Package layout has only tests.
+package layout
