@@ -8,15 +8,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/signal"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine/program"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	path, err := program.Find(ctx)
+	path, err := program.Find(context.Background())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "miniapitest:", err)
 		os.Exit(1)
