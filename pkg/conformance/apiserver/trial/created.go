@@ -12,7 +12,7 @@ type created struct{ path, uid string }
 // for a subresource, and a review such as a TokenReview create no object.
 func (t *T) remember(r Request, a *Answer) {
 	t.rememberVersion(r, a)
-	if a.Code != http.StatusCreated || strings.Contains(r.target(), "dryRun=") {
+	if a.Code != http.StatusCreated || strings.Contains(r.target(), "dryRun=") || r.Verb == http.MethodPost && !isCollection(r.Path) {
 		return
 	}
 	name, uid := a.Object.Name(), a.Object.Text("metadata.uid")
@@ -45,4 +45,17 @@ func (t *T) rememberVersion(r Request, a *Answer) {
 	}
 	t.versions[path] = version
 	t.versions[collection(path[:strings.LastIndex(path, "/")])] = version
+}
+
+// isCollection tells whether a path to which clients post is that of a collection, not that of a subresource.
+func isCollection(path string) bool {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	skipped := 3 // the parts before the resource, as in apis/apps/v1
+	if parts[0] == "api" {
+		skipped = 2
+	}
+	if len(parts) > skipped+1 && parts[skipped] == "namespaces" {
+		skipped += 2
+	}
+	return len(parts) == skipped+1
 }
