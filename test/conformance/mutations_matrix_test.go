@@ -89,7 +89,7 @@ func reviewedFields() []mutation {
 func countedFamilies() []mutation {
 	var mutations []mutation
 	for family, caughtBy := range map[string]string{
-		"webhook_request_total": "matrix.metrics.*", "webhook_rejection_count": "matrix.metrics.connect", "webhook_fail_open_count": "matrix.metrics.delete",
+		"webhook_request_total": "matrix.metrics.*", "webhook_rejection_count": "matrix.metrics.connect metrics.timeout", "webhook_fail_open_count": "matrix.metrics.delete",
 		"webhook_admission_duration_seconds": "matrix.metrics.status", "match_condition_evaluation_seconds": "metrics.conditions",
 		"match_condition_evaluation_errors_total": "metrics.conditions", "match_condition_exclusions_total": "metrics.conditions",
 		"step_admission_duration_seconds": "metrics.steps", "controller_admission_duration_seconds": "metrics.steps",

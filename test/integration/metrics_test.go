@@ -2,8 +2,6 @@ package integration_test
 
 import (
 	"bytes"
-	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,7 +11,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
@@ -59,8 +56,8 @@ func coded(code int32) http.Handler {
 }
 
 // The metrics of webhooks count rejected requests with the reason, ignored failures, and the duration of calls. Their
-// labels are name, type, operation, error type and code. The cases metrics.* of the conformance suite test only the
-// counts of rejections.
+// labels are name, type, operation, error type and code. The cases matrix.metrics.* of the conformance suite don't test
+// internal errors and codes above 600.
 func TestMetricsOfWebhooks(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -146,72 +143,6 @@ func TestMetricsOfWebhooks(t *testing.T) {
 	}
 }
 
-// The metrics count rejections by webhooks of both kinds, by operation and reason. A timeout is counted with the code
-// 503. The cases metrics.* of the conformance suite test only creates, and no timeout.
-func TestMetricsOfRejections(t *testing.T) {
-	t.Parallel()
-	srv := miniapitest.Start(t)
-	run := newRun()
-	const rejections = "apiserver_admission_webhook_rejection_count"
-	maps := srv.Client().CoreV1().ConfigMaps(metav1.NamespaceDefault)
-	operations := []struct {
-		name, reason, operation string
-		do                      func(context.Context) error
-	}{
-		{"create", "an object comes", "CREATE", func(ctx context.Context) error {
-			_, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: named("new")}, metav1.CreateOptions{})
-			return err
-		}},
-		{"update", "an object changes", "UPDATE", func(ctx context.Context) error {
-			_, err := maps.Update(ctx, thing(), metav1.UpdateOptions{})
-			return err
-		}},
-		{"patch", "a patch is an update", "UPDATE", func(ctx context.Context) error {
-			return patchThing(types.MergePatchType, `{"data":{"by":"patch"}}`)(ctx, srv.Client())
-		}},
-		{"delete", "an object goes", "DELETE", func(ctx context.Context) error {
-			return maps.Delete(ctx, "thing", metav1.DeleteOptions{})
-		}},
-		{"deletecollection", "the collection has one object, whose deletion is rejected", "DELETE", func(ctx context.Context) error {
-			return maps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "app=thing"})
-		}},
-		{"connect", "a connection is asked for", "CONNECT", func(ctx context.Context) error {
-			return srv.Client().CoreV1().RESTClient().Post().AbsPath("/api/v1/namespaces/default/pods/missing/attach").Do(ctx).Error()
-		}},
-	}
-	outcomes := []struct {
-		name, reason, errorType, code string
-		handler                       http.Handler
-		changes                       []change
-	}{
-		{"refused", "the webhook decides", "no_error", "403", deny("no"), nil},
-		{"broken", "the webhook answers with an error", "calling_webhook_error", "500", replying(http.StatusInternalServerError, ""), nil},
-		{"late", "the webhook doesn't answer", "calling_webhook_error", "503", silent(), []change{timeoutSeconds(1)}},
-	}
-	prepare(t, srv.Client(), true)
-	for _, kind := range []struct {
-		name string
-		hook func(string, http.Handler, ...change) hook
-	}{{"admit", mutating}, {"validating", validating}} {
-		for _, outcome := range outcomes {
-			for _, operation := range operations {
-				name := kind.name + "-" + outcome.name + "-" + operation.name
-				t.Run(name, func(t *testing.T) {
-					h := kind.hook(string(run)+name, outcome.handler, append([]change{on("*", "v1", "configmaps", "pods/attach")}, outcome.changes...)...)
-					install(t, srv, h)
-					if err := operation.do(t.Context()); err == nil {
-						t.Errorf("%s, and %s: want the request rejected", operation.reason, outcome.reason)
-					}
-					want := []string{fmt.Sprintf(`%s{error_type=%q,name=%q,operation=%q,rejection_code=%q,type=%q} 1`, rejections, outcome.errorType, name+".example.com", operation.operation, outcome.code, kind.name)}
-					if diff := cmp.Diff(want, run.samples(t, srv, name, rejections)); diff != "" {
-						t.Errorf("%s, and %s: metrics (-want +got):\n%s", operation.reason, outcome.reason, diff)
-					}
-				})
-			}
-		}
-	}
-}
-
 // The metrics count match conditions that are false, and match conditions that can't be evaluated.
 func TestMetricsOfMatchConditions(t *testing.T) {
 	t.Parallel()
@@ -238,24 +169,6 @@ func TestMetricsOfMatchConditions(t *testing.T) {
 				t.Errorf("%s: metrics (-want +got):\n%s", test.reason, diff)
 			}
 		})
-	}
-}
-
-// The metrics have the duration of admission, and of each plugin.
-func TestMetricsOfPlugins(t *testing.T) {
-	t.Parallel()
-	srv := miniapitest.Start(t)
-	must(srv.Client().CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(t.Context(), thing(), metav1.CreateOptions{}))(t)
-	for _, metric := range []struct{ name, reason, labels string }{
-		{"apiserver_admission_step_admission_duration_seconds_count", "the mutating phase is a step", `{operation="CREATE",rejected="false",type="admit"}`},
-		{"apiserver_admission_step_admission_duration_seconds_count", "the validating phase is a step", `{operation="CREATE",rejected="false",type="validate"}`},
-		{"apiserver_admission_step_admission_duration_seconds_summary_count", "a summary has quantiles for each step", `{operation="CREATE",rejected="false",type="admit"}`},
-		{"apiserver_admission_controller_admission_duration_seconds_count", "each mutating plugin has a duration", `{name="NamespaceLifecycle",operation="CREATE",rejected="false",type="admit"}`},
-		{"apiserver_admission_controller_admission_duration_seconds_count", "each validating plugin has a duration, even without a webhook", `{name="ValidatingAdmissionWebhook",operation="CREATE",rejected="false",type="validate"}`},
-	} {
-		if len(samples(t, srv, metric.labels, metric.name)) == 0 {
-			t.Errorf("%s: %s%s isn't there", metric.reason, metric.name, metric.labels)
-		}
 	}
 }
 

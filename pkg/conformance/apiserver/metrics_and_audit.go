@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
@@ -40,6 +41,24 @@ var observed = []trial.Test{
 				want = append(want, fmt.Sprintf(`apiserver_admission_match_condition_%s{kind="webhook",name="%s.conformance.miniapi.dev",operation="CREATE",type="%s"} 1`, c.family, t.Name(c.hook), c.step))
 			}
 			series(t, want)
+		},
+	},
+	{
+		ID: "metrics.timeout", Source: dynamic + "API server admission webhook rejection count", Needs: []trial.Need{trial.Metrics}, Cost: 3 * time.Second,
+		Promise: "A rejection because a call has timed out is counted as a calling_webhook_error with the code 503.",
+		Run: func(t *trial.T) {
+			var want []string
+			for _, hook := range pairOf(t.Hang(), trial.Within(1)) {
+				step := map[string]string{"mutating": "admit", "validating": "validating"}[hook.Short]
+				hook.Name = t.Name(hook.Short) + ".conformance.miniapi.dev"
+				on := installApart(t, hook)
+				refusedByFailure(t, t.Create(on, t.Object(on, "a")))
+				want = append(want, fmt.Sprintf(`apiserver_admission_webhook_rejection_count{error_type="calling_webhook_error",name="%s",operation="CREATE",rejection_code="503",type="%s"} 1`, hook.Name, step))
+			}
+			seen := slices.DeleteFunc(metrics(t), func(line string) bool {
+				return !strings.HasPrefix(line, "apiserver_admission_webhook_rejection_count{") || !strings.Contains(line, t.Name(""))
+			})
+			sameTexts(t, "series", want, seen)
 		},
 	},
 	{
