@@ -26,7 +26,7 @@ func Replaceable(path string) error {
 		return nil
 	case info.IsDir():
 		return errors.New("is a folder: name a file in it")
-	case !info.Mode().IsRegular():
+	case !info.Mode().IsRegular(), dir == "/dev": // /dev/stdout may lead to a regular file, and is a link for the whole machine
 		return errors.New("is a device, a pipe or a socket: name a regular file, or a new one")
 	}
 	return nil

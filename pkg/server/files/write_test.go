@@ -79,6 +79,7 @@ func TestReplaceable(t *testing.T) {
 		{"file for the folder", "nothing is below a file", filepath.Join(file, "x"), file + " is not a folder"},
 		{"folder", "a folder has no content", dir, "is a folder: name a file"},
 		{"device", "programs need the device under its name", os.DevNull, "is a device"},
+		{"standard output", "the name is a link for the whole machine, whatever it leads to now", "/dev/stdout", "is a device"},
 	} {
 		if err := Replaceable(test.path); err == nil && test.want != "" || err != nil && (test.want == "" || !strings.HasPrefix(err.Error(), test.want)) {
 			t.Errorf("%s: %s: want %q, got %v", test.name, test.reason, test.want, err)
