@@ -104,13 +104,20 @@ func wantedDevices(path *field.Path, selectors []resourcev1.DeviceSelector, mode
 	case resourcev1.DeviceAllocationModeExactCount:
 		f.AddIf(count <= 0, field.Invalid(path.Child("count"), count, "must be greater than zero"))
 	}
+	f.Merge(toleratedValues(path.Child("tolerations"), tolerations))
+	return f.Errs
+}
+
+// toleratedValues checks the values of tolerations. The generated validation checks the other fields.
+func toleratedValues(path *field.Path, tolerations []resourcev1.DeviceToleration) field.ErrorList {
+	var f validation.Findings
 	for i, t := range tolerations {
-		path := path.Child("tolerations").Index(i)
+		value := path.Index(i).Child("value")
 		switch t.Operator {
 		case resourcev1.DeviceTolerationOpExists:
-			f.AddIf(t.Value != "", field.Invalid(path.Child("value"), t.Value, "must be empty for operator `Exists`"))
+			f.AddIf(t.Value != "", field.Invalid(value, t.Value, "must be empty for operator `Exists`"))
 		case resourcev1.DeviceTolerationOpEqual:
-			f.Merge(validation.Follows(utilvalidation.IsValidLabelValue, path.Child("value"), t.Value))
+			f.Merge(validation.Follows(utilvalidation.IsValidLabelValue, value, t.Value))
 		}
 	}
 	return f.Errs

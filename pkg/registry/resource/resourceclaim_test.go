@@ -2,6 +2,7 @@ package resource
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -166,6 +167,22 @@ func TestResourceClaimErrors(t *testing.T) {
 				`status.allocation.devices.results[0].bindingFailureConditions[2]: Duplicate value: "C"`,
 				"status.allocation.devices.results[1].bindingFailureConditions: Invalid value: null: bindingFailureConditions are required to use bindingConditions",
 				"status.allocation.devices.results[2].bindingConditions: Invalid value: null: bindingConditions are required to use bindingFailureConditions",
+			},
+		},
+		{
+			Name: "tolerations", Reason: "an allocation's tolerations follow the rules of a claim's",
+			Object: &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim"), Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
+				Requests: []resourcev1.DeviceRequest{{Name: "r"}}}}, Status: resourcev1.ResourceClaimStatus{
+				Allocation: &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{
+					{Request: "r", Driver: "d.e", Pool: "p", Device: "a", Tolerations: []resourcev1.DeviceToleration{
+						{Operator: resourcev1.DeviceTolerationOpExists, Value: "v"},
+						{Key: "k", Operator: resourcev1.DeviceTolerationOpEqual, Value: strings.Repeat("v", 64)}}},
+				}}}}},
+			Old:    &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim")},
+			Status: true,
+			Want: []string{
+				"status.allocation.devices.results[0].tolerations[0].value: Invalid value: \"v\": must be empty for operator `Exists`",
+				`status.allocation.devices.results[0].tolerations[1].value: Invalid value: "` + strings.Repeat("v", 64) + `": must be no more than 63 bytes`,
 			},
 		},
 		{
