@@ -8,8 +8,8 @@ packages=pkg/registry/declarative
 out=${1:-$packages}
 
 # The group versions are those to which all other versions convert, as far as they have markers with an effect: the
-# markers of the stage alpha have none. An error names fields of the hub, so a version with other paths is in the list,
-# too.
+# markers of the stage alpha have none. core/v1 is in the list for the types that others refer to. The groups
+# resource.k8s.io and scheduling.k8s.io call the functions that k8s.io/api has (validation.Declared).
 versions=(
 	admissionregistration/v1
 	autoscaling/v2
@@ -21,9 +21,6 @@ versions=(
 	networking/v1
 	node/v1
 	rbac/v1
-	resource/v1
-	resource/v1beta1
-	scheduling/v1beta1
 	storage/v1
 )
 
