@@ -190,12 +190,12 @@ func jobTemplateUpdate(path *field.Path, t *corev1.PodTemplateSpec, old *batchv1
 		if apiequality.Semantic.DeepEqual(t.Spec, was.Spec) {
 			return nil
 		}
-		return field.ErrorList{field.Invalid(validation.SpecPath.Child("template.spec"), podvalidation.InternalPodSpecOf(&t.Spec), apivalidation.FieldImmutableErrorMsg)}
+		return field.ErrorList{field.Invalid(validation.SpecPath.Child("template.spec"), validation.Unversioned(t.Spec), apivalidation.FieldImmutableErrorMsg)}
 	}
 	if apiequality.Semantic.DeepEqual(t, was) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, internalTemplateOf(t), apivalidation.FieldImmutableErrorMsg)}
+	return field.ErrorList{field.Invalid(path, validation.Unversioned(t), apivalidation.FieldImmutableErrorMsg)}
 }
 
 func takeResources(containers, from []corev1.Container) {
@@ -207,16 +207,6 @@ func takeResources(containers, from []corev1.Container) {
 			containers[i].Resources = from[i].Resources
 		}
 	}
-}
-
-// internalTemplate is a pod template in the form in which kube-apiserver's messages show it.
-type internalTemplate struct {
-	metav1.ObjectMeta
-	Spec podvalidation.InternalPodSpec
-}
-
-func internalTemplateOf(t *corev1.PodTemplateSpec) internalTemplate {
-	return internalTemplate{t.ObjectMeta, podvalidation.InternalPodSpecOf(&t.Spec)}
 }
 
 // jobStorage is the storage of jobs. It warns of deletions that leave pods behind: through batch/v1, a deletion

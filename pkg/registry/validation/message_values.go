@@ -73,11 +73,11 @@ func writeInternal(b *bytes.Buffer, v reflect.Value) error {
 	case reflect.Map:
 		keys := v.MapKeys()
 		slices.SortFunc(keys, func(x, y reflect.Value) int { return strings.Compare(x.String(), y.String()) })
-		return WriteList(b, '{', '}', len(keys), func(i int) error {
-			return WriteMember(b, keys[i].String(), v.MapIndex(keys[i]))
+		return writeList(b, '{', '}', len(keys), func(i int) error {
+			return writeMember(b, keys[i].String(), v.MapIndex(keys[i]))
 		})
 	default:
-		return WriteList(b, '[', ']', v.Len(), func(i int) error { return writeInternal(b, v.Index(i)) })
+		return writeList(b, '[', ']', v.Len(), func(i int) error { return writeInternal(b, v.Index(i)) })
 	}
 }
 
@@ -96,7 +96,7 @@ func writeFields(b *bytes.Buffer, v reflect.Value) error {
 		f := v.Type().Field(i)
 		if !f.Anonymous {
 			separate()
-			if err := WriteMember(b, f.Name, v.Field(i)); err != nil {
+			if err := writeMember(b, f.Name, v.Field(i)); err != nil {
 				return err
 			}
 			continue
@@ -114,9 +114,9 @@ func writeFields(b *bytes.Buffer, v reflect.Value) error {
 	return nil
 }
 
-// WriteMember writes a member of a JSON object. Structs of k8s.io/api in the value have Go field names, as in
+// writeMember writes a member of a JSON object. Structs of k8s.io/api in the value have Go field names, as in
 // kube-apiserver's messages.
-func WriteMember(b *bytes.Buffer, name string, v reflect.Value) error {
+func writeMember(b *bytes.Buffer, name string, v reflect.Value) error {
 	key, err := json.Marshal(name)
 	if err != nil {
 		return err
@@ -126,8 +126,8 @@ func WriteMember(b *bytes.Buffer, name string, v reflect.Value) error {
 	return writeInternal(b, v)
 }
 
-// WriteList writes n items in brackets, as a JSON array or as the members of a JSON object.
-func WriteList(b *bytes.Buffer, open, end byte, n int, write func(int) error) error {
+// writeList writes n items in brackets, as a JSON array or as the members of a JSON object.
+func writeList(b *bytes.Buffer, open, end byte, n int, write func(int) error) error {
 	b.WriteByte(open)
 	for i := range n {
 		if i > 0 {

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/util/diff"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -100,7 +99,7 @@ func validatePodUpdate(pod, old *corev1.Pod) field.ErrorList {
 	f.Merge(errs)
 	if !apiequality.Semantic.DeepEqual(*spec, old.Spec) {
 		f.Add(field.Forbidden(validation.SpecPath, fmt.Sprintf("pod updates may not change fields other than %s\n%v",
-			strings.Join(changeablePodFields, ","), diff.Diff(podvalidation.InternalPodSpecOf(&old.Spec), podvalidation.InternalPodSpecOf(spec)))))
+			strings.Join(changeablePodFields, ","), validation.Difference(&old.Spec, spec))))
 	}
 	return f.Errs
 }
@@ -146,7 +145,8 @@ func tolerationsUpdate(path *field.Path, now, was []corev1.Toleration) field.Err
 func schedulingGatesUpdate(path *field.Path, now, was []corev1.PodSchedulingGate) field.ErrorList {
 	var f validation.Findings
 	for i, gate := range now {
-		f.AddIf(!slices.Contains(was, gate), field.Forbidden(path.Index(i).Child("name"),
+		// A gate that is there twice is reported once, at its last index.
+		f.AddIf(!slices.Contains(was, gate) && !slices.Contains(now[i+1:], gate), field.Forbidden(path.Index(i).Child("name"),
 			fmt.Sprintf("only deletion is allowed, but found new scheduling gate '%s'", gate.Name)))
 	}
 	return f.Errs

@@ -236,6 +236,15 @@ func TestPodUpdate(t *testing.T) {
 			want: []string{"spec.schedulingGates[0].name: Forbidden: only deletion is allowed, but found new scheduling gate 'new'"},
 		},
 		{
+			name: "the same gate twice", reason: "a gate is reported once, at its last index",
+			old: unchangedPod,
+			now: func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "new"}, {Name: "new"}} },
+			want: []string{
+				`spec.schedulingGates[1]: Duplicate value: "new"`,
+				"spec.schedulingGates[1].name: Forbidden: only deletion is allowed, but found new scheduling gate 'new'",
+			},
+		},
+		{
 			name: "tolerations", reason: "a toleration can't be removed",
 			old: func(p *corev1.Pod) {
 				p.Spec.Tolerations = []corev1.Toleration{{Key: "a", Operator: corev1.TolerationOpExists}}
@@ -266,7 +275,7 @@ func TestPodUpdateDifference(t *testing.T) {
 	if diff := cmp.Diff(want, summary); diff != "" {
 		t.Errorf("summary (-want +got):\n%s", diff)
 	}
-	for _, line := range []string{`-  "HostPID": false,`, `+  "HostPID": true,`} {
+	for _, line := range []string{`- "HostPID": false,`, `+ "HostPID": true,`} {
 		if !strings.Contains(difference, line) {
 			t.Errorf("want a line %q in\n%s", line, difference)
 		}
