@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -69,7 +68,7 @@ func defaultReplicationController(rc *corev1.ReplicationController) {
 
 // validateReplicationController checks a new replication controller.
 func validateReplicationController(o *corev1.ReplicationController) field.ErrorList {
-	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
+	f := validation.CreatedNamed(&o.ObjectMeta, validation.Namespaced)
 	f.Merge(replicationControllerSpec(validation.SpecPath, &o.Spec))
 	return f.Errs
 }

@@ -3,7 +3,6 @@ package resource
 import (
 	resourcev1 "k8s.io/api/resource/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
@@ -27,7 +26,7 @@ var deviceClassKind = registry.Kind{
 
 // validateDeviceClass checks a new DeviceClass (KEP-4381).
 func validateDeviceClass(o *resourcev1.DeviceClass) field.ErrorList {
-	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
+	f := validation.CreatedNamed(&o.ObjectMeta, validation.ClusterScoped)
 	f.Merge(deviceClassSpec(&o.Spec, nil))
 	return f.Errs
 }

@@ -1,9 +1,12 @@
 package validation
 
 import (
+	"context"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/operation"
+	"k8s.io/apimachinery/pkg/api/validate"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +28,17 @@ var MetadataPath = field.NewPath("metadata")
 // Created checks the metadata of a new object.
 func Created(meta *metav1.ObjectMeta, s Scope, name apivalidation.ValidateNameFunc) Findings {
 	f := Findings{Errs: apivalidation.ValidateObjectMeta(meta, bool(s), name, MetadataPath)}
+	f.Merge(knownFinalizers(meta))
+	return f
+}
+
+// CreatedNamed checks the metadata of a new object of a kind that leaves the generateName unchecked: the name that comes
+// of it must be a DNS subdomain.
+func CreatedNamed(meta *metav1.ObjectMeta, s Scope) Findings {
+	name := func(path *field.Path, name string) field.ErrorList {
+		return validate.LongName(context.Background(), operation.Operation{}, path, &name, nil)
+	}
+	f := Findings{Errs: apivalidation.ValidateObjectMetaWithOpts(meta, bool(s), name, MetadataPath)}
 	f.Merge(knownFinalizers(meta))
 	return f
 }
@@ -57,13 +71,9 @@ func KnownFinalizer(path *field.Path, name string) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified")}
 }
 
-// PathSegmentName is the rule for names that only have to be valid in a URL path.
-func PathSegmentName(name string, prefix bool) []string {
-	if prefix {
-		return content.IsPathSegmentPrefix(name)
-	}
-	return content.IsPathSegmentName(name)
-}
+// PathSegmentName is the rule for names that only have to be valid in a URL path. It holds for the prefix of a generated
+// name, too.
+func PathSegmentName(name string, _ bool) []string { return content.IsPathSegmentName(name) }
 
 // ObjectName is the rule for names of objects. Most kinds have it.
 var ObjectName = Named(apivalidation.NameIsDNSSubdomain)
