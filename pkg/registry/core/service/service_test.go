@@ -193,6 +193,8 @@ func TestServiceCreateRefused(t *testing.T) {
 		{"port twice", "two service ports can't have the same node port", service("a", "NodePort", func(spec *corev1.ServiceSpec) {
 			spec.Ports = []corev1.ServicePort{{Name: "a", Port: 1, NodePort: 30009}, {Name: "b", Port: 2, NodePort: 30009}}
 		}), `Service "a" is invalid: spec.ports[1].nodePort: Invalid value: 30009: provided port is already allocated`},
+		{"no name", "a service without a name has all other fields", service("", "LoadBalancer", func(spec *corev1.ServiceSpec) { spec.ExternalTrafficPolicy = "Local" }),
+			`Service "" is invalid: metadata.name: Required value: name or generateName is required`},
 		{"invalid otherwise", "validation comes after allocation", service("a", "NodePort", func(spec *corev1.ServiceSpec) { spec.SessionAffinity = "x" }),
 			`Service "a" is invalid: spec.sessionAffinity: Unsupported value: "x": supported values: "ClientIP", "None"`},
 	} {

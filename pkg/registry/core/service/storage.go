@@ -136,17 +136,15 @@ func (s *serviceStorage) Update(ctx context.Context, name string, objInfo rest.U
 
 func (s *serviceStorage) beginCreate(ctx context.Context, obj runtime.Object, options *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
 	service := obj.(*corev1.Service)
-	if service.Name == "" || len(content.IsPathSegmentName(service.Name)) > 0 {
-		// An IPAddress can't refer to a service without a valid name. Validation, which runs next, refuses the
-		// service.
-		return func(context.Context, bool) {}, nil
-	}
+	// An IPAddress can't refer to a service without a valid name, which validation refuses next. Until then, such a
+	// service gets addresses and ports that aren't reserved.
+	nameless := service.Name == "" || len(content.IsPathSegmentName(service.Name)) > 0
 	if service.Namespace == "" {
 		// A reservation contains the service's namespace. In some calls, the service has no namespace yet.
 		service.Namespace = genericapirequest.NamespaceValue(ctx)
 	}
 	return begin(ctx, func() (*allocation, error) {
-		return s.allocator.create(beside(), service, dryrun.IsDryRun(options.DryRun))
+		return s.allocator.create(beside(), service, nameless || dryrun.IsDryRun(options.DryRun))
 	})
 }
 

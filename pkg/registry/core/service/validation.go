@@ -240,32 +240,34 @@ func trafficPolicies(o *corev1.Service, spec *field.Path) field.ErrorList {
 	return f.Errs
 }
 
+// loadBalancerSources checks the source ranges of a load balancer. They are in the spec, or in an old annotation.
 func loadBalancerSources(o, old *corev1.Service, spec *field.Path) field.ErrorList {
 	var f validation.Findings
-	annotation := func(s *corev1.Service) []string {
-		return strings.Split(strings.TrimSpace(s.Annotations[corev1.AnnotationLoadBalancerSourceRangesKey]), ",")
-	}
-	var stored []string
-	if old != nil {
-		for _, cidr := range slices.Concat(old.Spec.LoadBalancerSourceRanges, annotation(old)) {
-			stored = append(stored, strings.TrimSpace(cidr))
-		}
-	}
+	const annotation = corev1.AnnotationLoadBalancerSourceRangesKey
 	if ranges := o.Spec.LoadBalancerSourceRanges; len(ranges) > 0 {
 		path := spec.Child("LoadBalancerSourceRanges")
 		f.AddIf(!isLoadBalancer(o), field.Forbidden(path, onlyForLoadBalancers))
+		var stored []string
+		if old != nil {
+			for _, cidr := range old.Spec.LoadBalancerSourceRanges {
+				stored = append(stored, strings.TrimSpace(cidr))
+			}
+		}
 		for i, cidr := range ranges {
 			f.Merge(validation.LegacyCIDR(path.Index(i), strings.TrimSpace(cidr), stored))
 		}
 		return f.Errs
 	}
-	if value, ok := o.Annotations[corev1.AnnotationLoadBalancerSourceRangesKey]; ok {
-		path := validation.MetadataPath.Child("annotations").Key(corev1.AnnotationLoadBalancerSourceRangesKey)
-		f.AddIf(!isLoadBalancer(o), field.Forbidden(path, onlyForLoadBalancers))
-		if strings.TrimSpace(value) != "" {
-			for _, cidr := range annotation(o) {
-				f.Merge(validation.LegacyCIDR(path, strings.TrimSpace(cidr), stored))
-			}
+	value, ok := o.Annotations[annotation]
+	if !ok {
+		return nil
+	}
+	path := validation.MetadataPath.Child("annotations").Key(annotation)
+	f.AddIf(!isLoadBalancer(o), field.Forbidden(path, onlyForLoadBalancers))
+	unchanged := old != nil && old.Annotations[annotation] == value
+	if value = strings.TrimSpace(value); value != "" && !unchanged {
+		for cidr := range strings.SplitSeq(value, ",") {
+			f.Merge(validation.LegacyCIDR(path, strings.TrimSpace(cidr), nil))
 		}
 	}
 	return f.Errs

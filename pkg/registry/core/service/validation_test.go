@@ -179,6 +179,15 @@ func TestServiceUpdate(t *testing.T) {
 			from: func(s *corev1.ServiceSpec) { s.ExternalIPs = []string{"192.168.000.001"} },
 			to:   func(s *corev1.ServiceSpec) { s.ExternalIPs = []string{"192.168.000.001"} },
 		},
+		{
+			name: "empty source range", reason: "no stored service has an empty range that could stay",
+			from: same,
+			to:   func(s *corev1.ServiceSpec) { s.LoadBalancerSourceRanges = []string{""} },
+			want: []string{
+				"spec.LoadBalancerSourceRanges: Forbidden: may only be used when `type` is 'LoadBalancer'",
+				`spec.LoadBalancerSourceRanges[0]: Invalid value: "": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)`,
+			},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -31,7 +31,7 @@ func serviceWarnings(_ context.Context, s, _ *corev1.Service) []string {
 	}
 	// Other warnings say that these services ignore the field.
 	if len(s.Spec.ExternalIPs) > 0 && !headless && !externalName {
-		l.Add("spec.externalIPs is deprecated")
+		l.Add("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
 	}
 	if s.Spec.LoadBalancerIP != "" {
 		l.IP(warnings.SpecPath.Child("loadBalancerIP"), s.Spec.LoadBalancerIP)

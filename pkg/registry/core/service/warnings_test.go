@@ -53,7 +53,7 @@ func TestServiceWarnings(t *testing.T) {
 				"annotation service.kubernetes.io/topology-aware-hints is deprecated, please use service.kubernetes.io/topology-mode instead",
 				`spec.clusterIPs[0]: IPv6 address "2001:DB8::1" should be in RFC 5952 canonical format ("2001:db8::1")`,
 				`spec.externalIPs[0]: IPv6 address "2001:DB8::2" should be in RFC 5952 canonical format ("2001:db8::2")`,
-				"spec.externalIPs is deprecated",
+				"spec.externalIPs is deprecated and may no longer be implemented in some clusters",
 				`spec.loadBalancerSourceRanges[0]: CIDR value "192.0.2.1/24" is ambiguous in this context (should be "192.0.2.0/24" or "192.0.2.1/32"?)`,
 				`spec.externalName is ignored when spec.type is not "ExternalName"`,
 				`spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"`,
