@@ -131,8 +131,11 @@ func nodeChange(o, old *corev1.Node) field.ErrorList {
 			f.AddIf(len(now) == len(was) && now[i] != was[i], changed)
 		}
 	}
-	f.AddIf(old.Spec.ProviderID != "" && o.Spec.ProviderID != old.Spec.ProviderID,
-		field.Forbidden(spec.Child("providerID"), "node updates may not change providerID except from \"\" to valid"))
+	if was, now := old.Spec.ProviderID, o.Spec.ProviderID; was != "" {
+		path := spec.Child("providerID")
+		f.AddIf(now != "" && now != was, field.Invalid(path, nil, "field cannot be modified once set"))
+		f.AddIf(now == "", field.Invalid(path, nil, "field cannot be cleared once set"))
+	}
 	f.Merge(taints(validation.MetadataPath.Child("taints"), o.Spec.Taints))
 	f.AddIf(o.Spec.DoNotUseExternalID != old.Spec.DoNotUseExternalID, field.Forbidden(spec.Child("externalID"), "may not be updated"))
 	return f.Errs

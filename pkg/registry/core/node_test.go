@@ -141,6 +141,18 @@ func TestNodeErrors(t *testing.T) {
 				`spec.podCIDRs: Forbidden: node updates may not change podCIDR except from "" to valid`,
 			},
 		},
+		{
+			Name: "other provider ID", Reason: "the cloud provider sets the ID once",
+			Object: &corev1.Node{ObjectMeta: registrytest.ClusterStored("n"), Spec: corev1.NodeSpec{ProviderID: "b"}},
+			Old:    &corev1.Node{ObjectMeta: registrytest.ClusterStored("n"), Spec: corev1.NodeSpec{ProviderID: "a"}},
+			Want:   []string{"spec.providerID: Invalid value: null: field cannot be modified once set"},
+		},
+		{
+			Name: "no provider ID", Reason: "the ID stays",
+			Object: &corev1.Node{ObjectMeta: registrytest.ClusterStored("n")},
+			Old:    &corev1.Node{ObjectMeta: registrytest.ClusterStored("n"), Spec: corev1.NodeSpec{ProviderID: "a"}},
+			Want:   []string{"spec.providerID: Invalid value: null: field cannot be cleared once set"},
+		},
 	})
 }
 
