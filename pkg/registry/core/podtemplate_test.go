@@ -25,7 +25,8 @@ func TestPodTemplateErrors(t *testing.T) {
 	o := &corev1.PodTemplate{ObjectMeta: registrytest.Stored("t"), Template: corev1.PodTemplateSpec{Spec: registrytest.ValidPodSpec()}}
 	o.Template.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{}}}}
 	defaults.PodTemplateSpec(&o.Template)
-	registrytest.WantErrors(t, "in a template, an image volume needs no reference", validatePodTemplate(o))
+	registrytest.WantErrors(t, "an image volume needs a reference, in a template, too", validatePodTemplate(o),
+		"template.spec.volumes[0].image.reference: Required value")
 }
 
 func TestPodTemplateDefaults(t *testing.T) {

@@ -36,7 +36,7 @@ func PodSpec(s *corev1.PodSpec) {
 	}
 	ResourceList(s.Overhead)
 	if s.Resources != nil {
-		resourceRequirements(s.Resources)
+		ResourceRequirements(s.Resources)
 	}
 }
 
@@ -55,7 +55,7 @@ func container(c *corev1.Container) {
 			}
 		}
 	}
-	resourceRequirements(&c.Resources)
+	ResourceRequirements(&c.Resources)
 	for _, p := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
 		probe(p)
 	}

@@ -15,7 +15,8 @@ func ResourceList(list corev1.ResourceList) {
 	}
 }
 
-func resourceRequirements(r *corev1.ResourceRequirements) {
+// ResourceRequirements rounds requests and limits up to a thousandth.
+func ResourceRequirements(r *corev1.ResourceRequirements) {
 	ResourceList(r.Limits)
 	ResourceList(r.Requests)
 }

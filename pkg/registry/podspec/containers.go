@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 )
 
 // Containers yields all containers of a pod spec, with their paths. Init containers come first, and ephemeral
@@ -33,4 +34,9 @@ func Containers(spec *corev1.PodSpec, path *field.Path) iter.Seq2[*field.Path, *
 			}
 		}
 	}
+}
+
+// IsSidecar reports whether an init container keeps running beside the containers (KEP-753).
+func IsSidecar(c *corev1.Container) bool {
+	return ptr.Deref(c.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
@@ -54,7 +55,7 @@ func (s *containerScope) initContainers(path *field.Path) field.ErrorList {
 		}
 		// Init containers run one after the other, so two of them may use the same port.
 		f.Merge(hostPortConflicts(path, s.spec.InitContainers[i:i+1]))
-		if isSidecar(c) {
+		if podspec.IsSidecar(c) {
 			f.Merge(s.running(idx, c))
 			continue
 		}
@@ -83,10 +84,6 @@ func runsToCompletion(path *field.Path, c *corev1.Container) field.ErrorList {
 			p.RestartPolicy, "must not be set to 'RestartContainer' for non-sidecar initContainers"))
 	}
 	return f.Errs
-}
-
-func isSidecar(c *corev1.Container) bool {
-	return ptr.Deref(c.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways
 }
 
 // ephemeralFields are the fields that an ephemeral container may have (KEP-277).

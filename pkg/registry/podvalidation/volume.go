@@ -65,10 +65,6 @@ func volumeSource(path *field.Path, v *corev1.Volume, meta *metav1.ObjectMeta) f
 			f.Add(field.Forbidden(path.Child(kind.name), "may not specify more than 1 volume type"))
 		} else {
 			found = true
-			if kind.field == "Image" && meta != nil {
-				// Tools may set the reference in the pods of a template.
-				f.Merge(validation.Present(path.Child("image"), "reference", v.Image.Reference))
-			}
 			f.Merge(kind.check(path.Child(kind.valuePath()), value.Interface()))
 			if v.Ephemeral != nil && kind.field == "Ephemeral" && pod != "" && v.Name != "" {
 				f.Merge(ephemeralClaimName(path.Child("name"), pod, v.Name))

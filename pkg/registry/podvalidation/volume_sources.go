@@ -98,7 +98,7 @@ var volumeKinds = []volumeKind{
 	kind("CSI", "csi", "", csiVolume),
 	kind("Ephemeral", "ephemeral", "", ephemeralVolume),
 	kind("Image", "image", "", func(path *field.Path, s *corev1.ImageVolumeSource) field.ErrorList {
-		return pullPolicy(path.Child("pullPolicy"), s.PullPolicy)
+		return append(validation.Present(path, "reference", s.Reference), pullPolicy(path.Child("pullPolicy"), s.PullPolicy)...)
 	}),
 }
 

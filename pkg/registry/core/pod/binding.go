@@ -17,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/util/dryrun"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // BindingKind is the row of bindings in the server's table of kinds.
@@ -111,10 +112,10 @@ func validateBinding(binding *corev1.Binding) field.ErrorList {
 	if kind := binding.Target.Kind; kind != "" && kind != "Node" {
 		errs = append(errs, field.NotSupported(target.Child("kind"), kind, []string{"Node", "<empty>"}))
 	}
-	if binding.Target.Name == "" {
-		errs = append(errs, field.Required(target.Child("name"), ""))
+	if kind := binding.Target.Kind; binding.Target.Name != "" && kind != "" && kind != "Node" {
+		return errs
 	}
-	return errs
+	return append(errs, validation.Required(validation.ObjectName, target.Child("name"), binding.Target.Name)...)
 }
 
 // assign sets the fields of a pod that a Binding determines.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 )
 
@@ -111,8 +112,8 @@ func summarize(p *corev1.Pod) podSummary {
 // containers have done their work.
 func (s *podSummary) addInitContainers(p *corev1.Pod) (sidecars restartsCell, initialized bool) {
 	isSidecar := map[string]bool{}
-	for _, c := range p.Spec.InitContainers {
-		if ptr.Deref(c.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways {
+	for i := range p.Spec.InitContainers {
+		if c := &p.Spec.InitContainers[i]; podspec.IsSidecar(c) {
 			isSidecar[c.Name] = true
 			s.total++
 		}

@@ -2,10 +2,9 @@ package pod
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	resourcehelper "k8s.io/component-helpers/resource"
+	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
-	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // defaultPod sets the defaults of a Pod. Some of these defaults are only for pods, and not for pod templates.
@@ -19,10 +18,30 @@ func defaultPod(pod *corev1.Pod) {
 			}
 		}
 	}
-	podLevelResources(pod)
 	defaults.Pointer(&pod.Spec.EnableServiceLinks, corev1.DefaultEnableServiceLinks)
+	if grace := pod.Spec.TerminationGracePeriodSeconds; grace != nil && *grace < 0 {
+		pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](1)
+	}
 	defaults.PodSpec(&pod.Spec)
-	defaultPodIPs(&pod.Status)
+	defaultPodStatus(&pod.Status)
+}
+
+// defaultPodStatus rounds the quantities of the status, and makes its addresses agree.
+func defaultPodStatus(s *corev1.PodStatus) {
+	for _, statuses := range [][]corev1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses} {
+		for i := range statuses {
+			allocated(statuses[i].AllocatedResources, statuses[i].Resources)
+		}
+	}
+	allocated(s.AllocatedResources, s.Resources)
+	defaultPodIPs(s)
+}
+
+func allocated(list corev1.ResourceList, r *corev1.ResourceRequirements) {
+	defaults.ResourceList(list)
+	if r != nil {
+		defaults.ResourceRequirements(r)
+	}
 }
 
 // hostPorts sets a missing hostPort to containerPort. Only pods in the network of their node get this default.
@@ -53,40 +72,4 @@ func requestsFromLimits(r *corev1.ResourceRequirements) {
 		r.Requests = corev1.ResourceList{}
 	}
 	defaults.AddMissing(r.Requests, r.Limits, func(corev1.ResourceName) bool { return true })
-}
-
-// podLevelResources completes spec.resources, the resources of the whole pod, if some of them are set (KEP-2837).
-// A missing limit of huge pages is the sum of the containers' limits. If the pod then has limits, missing requests
-// come from the containers' requests, or else from the pod's limits.
-func podLevelResources(pod *corev1.Pod) {
-	r := pod.Spec.Resources
-	if r == nil || len(r.Limits)+len(r.Requests) == 0 {
-		return
-	}
-	limits, requests := r.Limits.DeepCopy(), r.Requests.DeepCopy()
-	if limits == nil {
-		limits = corev1.ResourceList{}
-	}
-	if requests == nil {
-		requests = corev1.ResourceList{}
-	}
-
-	defaults.AddMissing(limits, resourcehelper.AggregateContainerLimits(pod, resourcehelper.PodResourcesOptions{}),
-		func(name corev1.ResourceName) bool {
-			_, requested := requests[name]
-			return validation.IsHugePages(name) && !requested
-		})
-	if len(limits) == 0 {
-		return
-	}
-	r.Limits = limits
-
-	defaults.AddMissing(requests, resourcehelper.AggregateContainerRequests(pod, resourcehelper.PodResourcesOptions{}),
-		func(name corev1.ResourceName) bool {
-			return resourcehelper.IsSupportedPodLevelResource(name) && !validation.IsHugePages(name)
-		})
-	defaults.AddMissing(requests, limits, resourcehelper.IsSupportedPodLevelResource)
-	if len(requests) > 0 {
-		r.Requests = requests
-	}
 }

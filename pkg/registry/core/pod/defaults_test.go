@@ -25,11 +25,21 @@ ports: [{containerPort: 80, hostPort: 80, protocol: TCP}]
 `,
 		},
 		{
-			Name:     "pod-level resources",
-			Reason:   "a request of the pod defaults to the sum of its containers or to the pod's limit, and huge pages have equal limits (KEP-2837)",
-			Manifest: `{apiVersion: v1, kind: Pod, spec: {resources: {limits: {cpu: 2, memory: 1Gi}}, containers: [{name: c, resources: {requests: {cpu: 1, hugepages-2Mi: 4Mi}, limits: {hugepages-2Mi: 4Mi}}}]}}`,
-			Path:     "spec.resources",
-			Want:     `{limits: {cpu: "2", memory: 1Gi, hugepages-2Mi: 4Mi}, requests: {cpu: "1", memory: 1Gi, hugepages-2Mi: 4Mi}}`,
+			Name:     "negative grace period",
+			Reason:   "a pod with a negative grace period has one second",
+			Manifest: `{apiVersion: v1, kind: Pod, spec: {terminationGracePeriodSeconds: -1, containers: []}}`,
+			Path:     "spec.terminationGracePeriodSeconds",
+			Want:     `1`,
+		},
+		{
+			Name:     "quantities of the status",
+			Reason:   "thousandths are the smallest unit, in the status, too",
+			Manifest: `{apiVersion: v1, kind: Pod, spec: {containers: []}, status: {allocatedResources: {cpu: 1n}, containerStatuses: [{name: c, allocatedResources: {cpu: 1n}, resources: {limits: {cpu: 1500u}}}]}}`,
+			Path:     "status",
+			Want: `
+allocatedResources: {cpu: 1m}
+containerStatuses: [{name: c, image: "", imageID: "", ready: false, restartCount: 0, state: {}, lastState: {}, allocatedResources: {cpu: 1m}, resources: {limits: {cpu: 2m}}}]
+`,
 		},
 		{
 			Name:     "deprecated service account",

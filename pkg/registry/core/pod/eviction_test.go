@@ -162,6 +162,12 @@ func TestEviction(t *testing.T) {
 			want:    "conflict",
 		},
 		{
+			name: "unreadable object", reason: "an eviction reads the pod, so it can't delete one that the server can't read",
+			pod:     evictable("p", corev1.PodRunning, corev1.ConditionTrue),
+			options: &metav1.DeleteOptions{IgnoreStoreReadErrorWithClusterBreakingPotential: ptr.To(true)},
+			want:    "422 in 0s: Invalid value: true: can not be set for pod eviction, try after removing the option",
+		},
+		{
 			name: "two dry runs", reason: "the request and its options disagree about the dry run",
 			pod:     evictable("p", corev1.PodRunning, corev1.ConditionTrue),
 			options: &metav1.DeleteOptions{DryRun: []string{"Some"}}, dryRun: []string{metav1.DryRunAll},

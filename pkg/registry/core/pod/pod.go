@@ -2,6 +2,7 @@
 package pod
 
 import (
+	"context"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,18 +28,19 @@ var Kind = registry.Kind{
 	Subresources: []registry.Subresource{
 		sessionSubresource("attach", attachSession),
 		{Name: "binding", Storage: newBinding},
-		{Name: "ephemeralcontainers", Update: podEphemeralContainers.update, Wrap: podEphemeralContainers.wrap},
+		{Name: "ephemeralcontainers", Update: podEphemeralContainers.update},
 		{Name: "eviction", Storage: newEviction},
 		sessionSubresource("exec", execSession),
 		{Name: "log", Options: &corev1.PodLogOptions{}, Storage: newLog},
 		sessionSubresource("portforward", portForwardSession),
 		connect.ProxySubresource(func(o *corev1.PodProxyOptions) string { return o.Path }, connect.LocatePods),
-		{Name: "resize", Update: podResize.update, Wrap: podResize.wrap},
+		{Name: "resize", Update: podResize.update},
 	},
 	StatusResets: []string{"metadata.deletionTimestamp", "metadata.ownerReferences"},
 	Printer:      &podColumns,
 	Hooks: registry.HooksOf[*corev1.Pod]{
 		PrepareForCreate:       preparePod,
+		PrepareForUpdate:       func(_ context.Context, pod, old *corev1.Pod) { keepPodLevelResources(&pod.Spec, &old.Spec) },
 		PrepareForStatusUpdate: preparePodStatus,
 		Validate:               validatePod,
 		ValidateUpdate:         validatePodUpdate,

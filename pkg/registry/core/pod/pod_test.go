@@ -33,6 +33,29 @@ func TestPodCreation(t *testing.T) {
 			},
 		},
 		{
+			Name: "pod-level resources", Reason: "the requests of the whole pod get their defaults, and then determine the class (KEP-2837)",
+			Object: &corev1.Pod{Spec: corev1.PodSpec{Resources: &corev1.ResourceRequirements{Limits: registrytest.Quantities("cpu", "1", "memory", "1Gi")}}},
+			Want: &corev1.Pod{
+				ObjectMeta: registrytest.Generation(1),
+				Spec: corev1.PodSpec{Resources: &corev1.ResourceRequirements{
+					Limits: registrytest.Quantities("cpu", "1", "memory", "1Gi"), Requests: registrytest.Quantities("cpu", "1", "memory", "1Gi"),
+				}},
+				Status: corev1.PodStatus{Phase: corev1.PodPending, QOSClass: corev1.PodQOSGuaranteed},
+			},
+		},
+		{
+			Name: "pod-level resources left out", Reason: "an old client's update keeps the resources of the whole pod",
+			Object: &corev1.Pod{},
+			Old: &corev1.Pod{
+				ObjectMeta: registrytest.Generation(1),
+				Spec:       corev1.PodSpec{Resources: &corev1.ResourceRequirements{Limits: registrytest.Quantities("cpu", "1")}},
+			},
+			Want: &corev1.Pod{
+				ObjectMeta: registrytest.Generation(1),
+				Spec:       corev1.PodSpec{Resources: &corev1.ResourceRequirements{Limits: registrytest.Quantities("cpu", "1")}},
+			},
+		},
+		{
 			Name: "label keys", Reason: "each term gets the values of the pod's labels, and a term without a selector stays unchanged",
 			Object: &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "1"}},
@@ -118,6 +141,24 @@ func TestPodStatusUpdate(t *testing.T) {
 					Conditions: []corev1.PodCondition{{Type: "A", ObservedGeneration: 1}, {Type: "A", ObservedGeneration: 2}},
 				},
 			},
+		},
+		{
+			Name: "claims left out", Reason: "a client that doesn't know the fields of resource claims keeps them",
+			Object: &corev1.Pod{}, Status: true,
+			Old: &corev1.Pod{Status: corev1.PodStatus{
+				ResourceClaimStatuses:       []corev1.PodResourceClaimStatus{{Name: "c"}},
+				ExtendedResourceClaimStatus: &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: "e"},
+			}},
+			Want: &corev1.Pod{Status: corev1.PodStatus{
+				ResourceClaimStatuses:       []corev1.PodResourceClaimStatus{{Name: "c"}},
+				ExtendedResourceClaimStatus: &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: "e"},
+			}},
+		},
+		{
+			Name: "claims cleared", Reason: "an empty list clears the list",
+			Object: &corev1.Pod{Status: corev1.PodStatus{ResourceClaimStatuses: []corev1.PodResourceClaimStatus{}}}, Status: true,
+			Old:  &corev1.Pod{Status: corev1.PodStatus{ResourceClaimStatuses: []corev1.PodResourceClaimStatus{{Name: "c"}}}},
+			Want: &corev1.Pod{Status: corev1.PodStatus{ResourceClaimStatuses: []corev1.PodResourceClaimStatus{}}},
 		},
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 // preparePod sets the status of a new pod, and sets fields of its spec that depend on other fields.
 func preparePod(ctx context.Context, pod *corev1.Pod) {
+	podLevelResources(&pod.Spec)
 	pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: podspec.QOSClass(pod)}
 	if len(pod.Spec.SchedulingGates) > 0 {
 		setPodCondition(&pod.Status, corev1.PodCondition{
@@ -35,6 +36,17 @@ func preparePodStatus(_ context.Context, pod, old *corev1.Pod) {
 	pod.OwnerReferences = old.OwnerReferences
 	if pod.Status.QOSClass == "" {
 		pod.Status.QOSClass = old.Status.QOSClass
+	}
+	// The fields of dynamic resource allocation stay if a client leaves them out. An empty list clears a list.
+	s, was := &pod.Status, &old.Status
+	if s.ResourceClaimStatuses == nil {
+		s.ResourceClaimStatuses = was.ResourceClaimStatuses
+	}
+	if s.ExtendedResourceClaimStatus == nil {
+		s.ExtendedResourceClaimStatus = was.ExtendedResourceClaimStatus
+	}
+	if s.NodeAllocatableResourceClaimStatuses == nil {
+		s.NodeAllocatableResourceClaimStatuses = was.NodeAllocatableResourceClaimStatuses
 	}
 	keepObservedGenerations(&pod.Status, &old.Status)
 }

@@ -2,23 +2,18 @@ package pod
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
 // podResize is the part of a pod that pods/resize changes (KEP-1287): the resources and the resize policies of the
 // containers, and the resources of the whole pod (KEP-5419).
 var podResize = podPart{
-	fields: [][]any{
-		{"spec", "containers", fieldpath.MatchAnyPathElement(), "resources"},
-		{"spec", "containers", fieldpath.MatchAnyPathElement(), "resizePolicy"},
-		{"spec", "initContainers", fieldpath.MatchAnyPathElement(), "resources"},
-		{"spec", "initContainers", fieldpath.MatchAnyPathElement(), "resizePolicy"},
-		{"spec", "resources"},
-	},
 	take: func(spec, asked *corev1.PodSpec) {
 		spec.Containers = resized(spec.Containers, asked.Containers)
 		spec.InitContainers = resized(spec.InitContainers, asked.InitContainers)
-		spec.Resources = asked.Resources
+		if asked.Resources != nil {
+			spec.Resources = asked.Resources
+		}
+		podLevelResources(spec)
 	},
 	validate: validatePodResize,
 }

@@ -52,14 +52,21 @@ func validatePodResize(pod, old *corev1.Pod) field.ErrorList {
 	}
 	for i := range spec.Containers {
 		now, was := &spec.Containers[i], &old.Spec.Containers[i]
-		keepContainerCompute(&now.Resources, &was.Resources)
+		keepCompute(&now.Resources, &was.Resources)
 		f.AddIf(!apiequality.Semantic.DeepEqual(now, was), field.Forbidden(validation.SpecPath, "only cpu and memory resources are mutable"))
 	}
 	for i := range spec.InitContainers {
 		now, was := &spec.InitContainers[i], &old.Spec.InitContainers[i]
-		keepContainerCompute(&now.Resources, &was.Resources)
-		f.AddIf(!apiequality.Semantic.DeepEqual(now, was), field.Forbidden(validation.SpecPath.Child("initContainers").Index(i),
+		path, changed := validation.SpecPath.Child("initContainers").Index(i), !apiequality.Semantic.DeepEqual(now, was)
+		keepCompute(&now.Resources, &was.Resources)
+		f.AddIf(!apiequality.Semantic.DeepEqual(now, was), field.Forbidden(path,
 			"only cpu and memory resources for init or sidecar containers are mutable"))
+		if changed && !podspec.IsSidecar(now) {
+			for _, p := range now.ResizePolicy {
+				f.AddIf(p.RestartPolicy == corev1.RestartContainer, field.Forbidden(path,
+					"non-sidecar init containers with a resize policy of RestartContainer cannot be resized"))
+			}
+		}
 	}
 	if len(f.Errs) == 0 && !apiequality.Semantic.DeepEqual(*spec, old.Spec) {
 		f.Add(field.Forbidden(validation.SpecPath, "only cpu and memory resources are mutable"))
@@ -141,13 +148,6 @@ func nothingRemoved(path *field.Path, what string, now, was *corev1.ResourceRequ
 // resources.
 func keepCompute(r, was *corev1.ResourceRequirements) {
 	r.Requests, r.Limits = withCompute(r.Requests, was.Requests), withCompute(r.Limits, was.Limits)
-}
-
-// keepContainerCompute does the same as keepCompute for a container, but also drops the resource claims. So, as in
-// kube-apiserver, no resize of a pod is possible if one of its containers has resource claims.
-func keepContainerCompute(r, was *corev1.ResourceRequirements) {
-	keepCompute(r, was)
-	r.Claims = nil
 }
 
 func withCompute(list, was corev1.ResourceList) corev1.ResourceList {

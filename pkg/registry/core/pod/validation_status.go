@@ -2,6 +2,7 @@ package pod
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -183,7 +184,9 @@ func podIPs(path *field.Path, s, was *corev1.PodStatus) field.ErrorList {
 	for _, ip := range was.PodIPs {
 		old = append(old, ip.IP)
 	}
-	return statusIPs(path, now, old, s.PodIPs)
+	f := validation.Findings{Errs: statusIPs(path, now, old, s.PodIPs)}
+	f.AddIf((s.PodIP == "") != (len(now) == 0), field.Invalid(path, validation.Unversioned(s.PodIPs), "podIP and podIPs must either both be set or both be unset"))
+	return f.Errs
 }
 
 func hostIPs(path *field.Path, s, was *corev1.PodStatus) field.ErrorList {
@@ -231,7 +234,9 @@ func statusUsers(path *field.Path, statuses []corev1.ContainerStatus, windows bo
 			f.Add(field.Forbidden(path, "cannot be set for a windows pod"))
 			continue
 		}
-		f.Merge(podvalidation.UserID(path.Child("uid"), &u.UID), podvalidation.GroupID(path.Child("gid"), &u.GID))
+		// The container runtime may report any uid of Linux, also one that a pod spec can't ask for.
+		f.AddIf(u.UID < 0 || u.UID > math.MaxUint32, field.Invalid(path.Child("uid"), u.UID, fmt.Sprintf("must be between 0 and %d, inclusive", int64(math.MaxUint32))))
+		f.Merge(podvalidation.GroupID(path.Child("gid"), &u.GID))
 		for j := range u.SupplementalGroups {
 			f.Merge(podvalidation.GroupID(path.Child("supplementalGroups").Index(j), &u.SupplementalGroups[j]))
 		}

@@ -307,6 +307,23 @@ func TestPodStatusUpdate(t *testing.T) {
 			want: []string{"status.containerStatuses[0].state: Forbidden: may not be transitioned to non-terminated state"},
 		},
 		{
+			name: "user of a container", reason: "the container runtime may report any uid of Linux, but no greater number",
+			old: unchangedPod, now: func(p *corev1.Pod) {
+				for _, uid := range []int64{3000000000, 1 << 32} {
+					p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, corev1.ContainerStatus{User: &corev1.ContainerUser{Linux: &corev1.LinuxContainerUser{UID: uid}}})
+				}
+			},
+			want: []string{"status.containerStatuses[1].user.linux.uid: Invalid value: 4294967296: must be between 0 and 4294967295, inclusive"},
+		},
+		{
+			name: "empty address", reason: "an empty item of podIPs is no address of the pod",
+			old: unchangedPod, now: func(p *corev1.Pod) { p.Status.PodIPs = []corev1.PodIP{{}} },
+			want: []string{
+				`status.podIPs[0]: Invalid value: "": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)`,
+				`status.podIPs: Invalid value: [{"IP":""}]: podIP and podIPs must either both be set or both be unset`,
+			},
+		},
+		{
 			name: "qos", reason: "the QoS class of a pod can't change",
 			old:  func(p *corev1.Pod) { p.Status.QOSClass = corev1.PodQOSBestEffort },
 			now:  func(p *corev1.Pod) { p.Status.QOSClass = corev1.PodQOSBurstable },
@@ -359,8 +376,22 @@ func TestPodResize(t *testing.T) {
 				Requests: registrytest.Quantities("cpu", cpu), Claims: []corev1.ResourceClaim{{Name: "gpu"}}}
 		})
 	}
-	registrytest.WantErrors(t, "as in kube-apiserver, a resize of a container with a resource claim isn't possible",
-		validatePodResize(claiming("2"), claiming("1")), "spec: Forbidden: only cpu and memory resources are mutable")
+	registrytest.WantErrors(t, "a resize of a container with a resource claim keeps the claim", validatePodResize(claiming("2"), claiming("1")))
+	dropped := claiming("2")
+	dropped.Spec.Containers[0].Resources.Claims = nil
+	registrytest.WantErrors(t, "a resize can't drop a claim", validatePodResize(dropped, claiming("1")),
+		"spec: Forbidden: only cpu and memory resources are mutable")
+	initializing := func(cpu string) *corev1.Pod {
+		return podWith(func(p *corev1.Pod) {
+			setup := *p.Spec.Containers[0].DeepCopy()
+			setup.Name, setup.Resources.Requests = "setup", registrytest.Quantities("cpu", cpu)
+			setup.ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceCPU, RestartPolicy: corev1.RestartContainer}}
+			p.Spec.InitContainers = []corev1.Container{setup}
+		})
+	}
+	registrytest.WantErrors(t, "an init container that runs to completion doesn't restart for a resize", validatePodResize(initializing("2"), initializing("1")),
+		`spec.initContainers[0].resizePolicy[0].restartPolicy: Invalid value: "RestartContainer": must not be set to 'RestartContainer' for non-sidecar initContainers`,
+		"spec.initContainers[0]: Forbidden: non-sidecar init containers with a resize policy of RestartContainer cannot be resized")
 }
 
 func TestPodEphemeralContainersUpdate(t *testing.T) {
