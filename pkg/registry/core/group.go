@@ -7,12 +7,13 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/core/pod"
 	"github.com/miniapi-dev/miniapi/pkg/registry/core/service"
+	declarativev1 "github.com/miniapi-dev/miniapi/pkg/registry/declarative/core/v1"
 )
 
 // Group is the core group, whose name is "". It is served below /api.
 var Group = registry.Group{
 	Versions: []registry.Version{
-		{Name: "v1", AddToScheme: corev1.AddToScheme, Priority: 1},
+		{Name: "v1", AddToScheme: corev1.AddToScheme, AddValidations: declarativev1.RegisterValidations, Priority: 1},
 	},
 	Priority: 18000,
 	Kinds: []registry.Kind{

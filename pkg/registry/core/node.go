@@ -124,12 +124,8 @@ func nodeChange(o, old *corev1.Node) field.ErrorList {
 		f.AddIf(slices.Contains(o.Status.Addresses[:i], a), field.Duplicate(field.NewPath("status", "addresses").Index(i), validation.Unversioned(a)))
 	}
 	spec := field.NewPath("spec")
-	if now, was := podCIDRs(o), podCIDRs(old); len(was) > 0 {
-		changed := field.Forbidden(spec.Child("podCIDRs"), "node updates may not change podCIDR except from \"\" to valid")
-		f.AddIf(len(now) != len(was), changed)
-		for i := range was {
-			f.AddIf(len(now) == len(was) && now[i] != was[i], changed)
-		}
+	if was := podCIDRs(old); len(was) > 0 {
+		f.AddIf(!slices.Equal(podCIDRs(o), was), field.Forbidden(spec.Child("podCIDRs"), "node updates may not change podCIDR except from \"\" to valid"))
 	}
 	if was, now := old.Spec.ProviderID, o.Spec.ProviderID; was != "" {
 		path := spec.Child("providerID")

@@ -109,9 +109,7 @@ func validateReplicationControllerStatusUpdate(o, old *corev1.ReplicationControl
 
 func replicationControllerSpec(path *field.Path, s *corev1.ReplicationControllerSpec) field.ErrorList {
 	var f validation.Findings
-	f.Merge(validation.Nonnegative(path.Child("minReadySeconds"), s.MinReadySeconds))
 	f.AddIf(len(s.Selector) == 0, field.Required(path.Child("selector"), ""))
-	f.Merge(validation.Nonnegative(path.Child("replicas"), ptr.Deref(s.Replicas, 0)))
 	template := path.Child("template")
 	if s.Template == nil {
 		f.Add(field.Required(template, ""))

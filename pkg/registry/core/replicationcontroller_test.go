@@ -40,6 +40,15 @@ func TestReplicationControllerErrors(t *testing.T) {
 			Want:   []string{"spec.minReadySeconds: Invalid value: -1: must be greater than or equal to 0"},
 		},
 		{
+			Name: "create", Reason: "the declared rules come last, and each error once",
+			Object: unnamed,
+			Want: []string{
+				`metadata.name: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start ` +
+					`and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`,
+				"spec.minReadySeconds: Invalid value: -1: must be greater than or equal to 0",
+			},
+		},
+		{
 			Name: "non-convertible selector", Reason: "core v1 can't hold the stored selector, so an update can't change the selector",
 			Object: controller("b", selector),
 			Old:    controller("a", selector),

@@ -32,11 +32,12 @@ func Created(meta *metav1.ObjectMeta, s Scope, name apivalidation.ValidateNameFu
 	return f
 }
 
-// CreatedNamed checks the metadata of a new object of a kind that leaves the generateName unchecked: the name that comes
-// of it must be a DNS subdomain.
+// CreatedNamed checks the metadata of a new object of a kind whose Go type declares that the name is a DNS subdomain. The
+// error of the declaration takes the place of the error about the name. The generateName isn't checked, but the name that
+// comes of it.
 func CreatedNamed(meta *metav1.ObjectMeta, s Scope) Findings {
 	name := func(path *field.Path, name string) field.ErrorList {
-		return validate.LongName(context.Background(), operation.Operation{}, path, &name, nil)
+		return validate.LongName(context.Background(), operation.Operation{}, path, &name, nil).MarkCoveredByDeclarative()
 	}
 	f := Findings{Errs: apivalidation.ValidateObjectMetaWithOpts(meta, bool(s), name, MetadataPath)}
 	f.Merge(knownFinalizers(meta))
