@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 
@@ -24,13 +26,21 @@ func defaultTokenRequest(r *authenticationv1.TokenRequest) {
 	defaults.Pointer(&r.Spec.ExpirationSeconds, defaults.TokenLifetimeSeconds)
 }
 
-// tokenRequest checks the requested lifetime of a service account's token (KEP-1205). The TokenGenerator in package
-// pkg/server/authentication/serviceaccount shortens a lifetime above --service-account-max-token-expiration.
+// tokenRequest checks the requested lifetime of a service account's token (KEP-1205), and what the token attests. The
+// TokenGenerator in package pkg/server/authentication/serviceaccount shortens a lifetime above
+// --service-account-max-token-expiration.
 func tokenRequest(o *authenticationv1.TokenRequest) field.ErrorList {
-	if o.Spec.ExpirationSeconds == nil {
-		return nil
+	var f validation.Findings
+	if o.Spec.ExpirationSeconds != nil {
+		f.Merge(validation.TokenLifetime(validation.SpecPath.Child("expirationSeconds"), *o.Spec.ExpirationSeconds))
 	}
-	return validation.TokenLifetime(field.NewPath("spec", "expirationSeconds"), *o.Spec.ExpirationSeconds)
+	if ref := o.Spec.BoundObjectRef; ref != nil && isWebhookConfiguration(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)) {
+		f.Merge(webhookTokenRequest(&o.Spec))
+	} else if len(o.Spec.Attestations) > 0 {
+		return field.ErrorList{field.Invalid(validation.SpecPath.Child("attestations"), o.Spec.Attestations,
+			"attestations may only be specified with a webhook bound object reference")}
+	}
+	return f.Errs
 }
 
 // ServiceAccountTokens has the issuer and the default audiences of service account tokens.
@@ -50,8 +60,11 @@ type TokenIssuer interface {
 // tokenREST serves serviceaccounts/token, by which clients request bound tokens (KEP-1205).
 type tokenREST struct {
 	accounts, pods, secrets, nodes rest.Getter
-	issuer                         TokenIssuer
-	audiences                      []string
+	// configurations are the storages of webhook configurations, by their kinds.
+	configurations map[string]rest.Getter
+	authorizer     authorizer.Authorizer
+	issuer         TokenIssuer
+	audiences      []string
 }
 
 var (
@@ -65,13 +78,23 @@ var tokenRequestKind = authenticationv1.SchemeGroupVersion.WithKind("TokenReques
 
 func newToken(accounts *registry.Storage, deps registry.Dependencies) (rest.Storage, error) {
 	tokens := registry.PartOf[ServiceAccountTokens](deps)
-	r := &tokenREST{accounts: accounts, issuer: tokens.Issuer, audiences: tokens.Audiences}
+	r := &tokenREST{
+		accounts: accounts, configurations: map[string]rest.Getter{},
+		authorizer: deps.Authorizer, issuer: tokens.Issuer, audiences: tokens.Audiences,
+	}
 	for resource, getter := range map[string]*rest.Getter{"pods": &r.pods, "secrets": &r.secrets, "nodes": &r.nodes} {
 		store, err := deps.StoreOf(corev1.Resource(resource))
 		if err != nil {
 			return nil, err
 		}
 		*getter = store
+	}
+	for kind, resource := range webhookConfigurations {
+		store, err := deps.StoreOf(admissionregistrationv1.Resource(resource))
+		if err != nil {
+			return nil, err
+		}
+		r.configurations[kind] = store
 	}
 	return r, nil
 }
@@ -120,7 +143,7 @@ func (r *tokenREST) Create(ctx context.Context, name string, obj runtime.Object,
 			return nil, err
 		}
 	}
-	bound, err := r.bound(ctx, account, request.Spec.BoundObjectRef)
+	bound, err := r.bound(ctx, account, &request.Spec)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +168,8 @@ func validateTokenMeta(ctx context.Context, request *authenticationv1.TokenReque
 
 // bound returns the object to which the token is bound. If the object is a pod that has a node, bound also returns the
 // node.
-func (r *tokenREST) bound(ctx context.Context, account *corev1.ServiceAccount, ref *authenticationv1.BoundObjectReference) ([]runtime.Object, error) {
+func (r *tokenREST) bound(ctx context.Context, account *corev1.ServiceAccount, spec *authenticationv1.TokenRequestSpec) ([]runtime.Object, error) {
+	ref := spec.BoundObjectRef
 	if ref == nil {
 		return nil, nil
 	}
@@ -159,6 +183,8 @@ func (r *tokenREST) bound(ctx context.Context, account *corev1.ServiceAccount, r
 		bound, err = one(getOther(ctx, r.secrets, "secrets", genericapirequest.NamespaceValue(ctx), ref.Name))
 	case gvk.Group == "" && gvk.Kind == "Node":
 		bound, err = one(getOther(ctx, r.nodes, "nodes", "", ref.Name))
+	case isWebhookConfiguration(gvk):
+		bound, err = one(r.boundConfiguration(ctx, account, spec))
 	default:
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("cannot bind token to object of type %s", gvk.String()))
 	}

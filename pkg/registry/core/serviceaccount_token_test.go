@@ -101,6 +101,43 @@ func TestTokenRequest(t *testing.T) {
 			"another kind", "sa", authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: bound("ConfigMap", "c")}},
 			"cannot bind token to object of type /v1, Kind=ConfigMap", "only a pod, a secret and a node have an end that a token can share",
 		},
+		{
+			"webhook", "sa", webhookToken([]string{"https://hook"}, map[string]authenticationv1.AttestationValue{"admissionReviewAPIGroups": {"apps"}}),
+			"cannot bind token to object of type admissionregistration.k8s.io/v1, Kind=ValidatingWebhookConfiguration (feature gate APIServerWebhookAuthenticationToken is disabled)",
+			"the feature gate is off by default",
+		},
+		{
+			"webhook without attestation", "sa", webhookToken([]string{"https://hook"}, nil),
+			`TokenRequest.authentication.k8s.io "" is invalid: spec.attestations: Invalid value: null: webhook bound requests require exactly one admissionReviewAPIGroups attestation`,
+			"the token says for which objects the webhook may be called",
+		},
+		{
+			"webhook with two audiences", "sa", webhookToken([]string{"a", "b"}, map[string]authenticationv1.AttestationValue{"admissionReviewAPIGroups": {"*"}}),
+			`TokenRequest.authentication.k8s.io "" is invalid: spec.audiences: Invalid value: ["a","b"]: must be length 1 when bound to a webhook config`,
+			"the token is for one webhook",
+		},
+		{
+			"unknown attestation", "sa", webhookToken([]string{"a"}, map[string]authenticationv1.AttestationValue{"b": {"*"}}),
+			`TokenRequest.authentication.k8s.io "" is invalid: spec.attestations[b]: Unsupported value: "b": supported values: "admissionReviewAPIGroups"`,
+			"the server attests only what it knows",
+		},
+		{
+			"several groups", "sa", webhookToken([]string{"a"}, map[string]authenticationv1.AttestationValue{"admissionReviewAPIGroups": {"apps", "batch"}}),
+			`TokenRequest.authentication.k8s.io "" is invalid: spec.attestations[admissionReviewAPIGroups]: Invalid value: ["apps","batch"]: must specify a single value`,
+			"a token is for the objects of one API group",
+		},
+		{
+			"core group", "sa", webhookToken([]string{"a"}, map[string]authenticationv1.AttestationValue{"admissionReviewAPIGroups": {""}}),
+			`TokenRequest.authentication.k8s.io "" is invalid: spec.attestations[admissionReviewAPIGroups][0]: Invalid value: "": may not be an empty string`,
+			"in a permission, an empty name stands for all names",
+		},
+		{
+			"attestation of a pod's token", "sa", authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+				BoundObjectRef: bound("Pod", "mine"), Attestations: map[string]authenticationv1.AttestationValue{"admissionReviewAPIGroups": {"apps"}},
+			}},
+			`TokenRequest.authentication.k8s.io "" is invalid: spec.attestations: Invalid value: {"admissionReviewAPIGroups":["apps"]}: attestations may only be specified with a webhook bound object reference`,
+			"only tokens for webhooks attest something",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -120,6 +157,14 @@ func TestTokenRequest(t *testing.T) {
 			}
 		})
 	}
+}
+
+// webhookToken returns a request for a token that is bound to a ValidatingWebhookConfiguration.
+func webhookToken(audiences []string, attestations map[string]authenticationv1.AttestationValue) authenticationv1.TokenRequest {
+	return authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		Audiences: audiences, Attestations: attestations,
+		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "admissionregistration.k8s.io/v1", Kind: "ValidatingWebhookConfiguration", Name: "hooks"},
+	}}
 }
 
 func errorText(err error) string {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/request/websocket"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication/serviceaccount"
@@ -29,6 +30,8 @@ type Environment struct {
 	// records the use of legacy tokens in their Secrets. Only the authentication of requests uses the client, so it may
 	// be a client of the server that is being built.
 	Client corev1client.CoreV1Interface
+	// Webhooks is like Client, and reads the webhook configurations that tokens are bound to.
+	Webhooks admissionregistrationclient.AdmissionregistrationV1Interface
 	// ClientCA has authorities for client certificates in addition to --client-ca-file. One is the server's own
 	// authority, which signs the admin's certificate. ClientCA may be nil.
 	ClientCA dynamiccertificates.CAContentProvider

@@ -51,7 +51,7 @@ func (o *Options) bearerTokens(keys serviceaccount.KeySet, env Environment) (*be
 	}
 	tokens.before = append(tokens.before, &serviceaccount.Authenticator{
 		Issuers: o.ServiceAccounts.Issuers, Keys: keys, Audiences: o.audiences(),
-		Objects: env.Client, LookupLegacy: o.ServiceAccounts.Lookup,
+		Objects: env.Client, Webhooks: env.Webhooks, LookupLegacy: o.ServiceAccounts.Lookup,
 	})
 	if o.BootstrapTokens {
 		tokens.before = append(tokens.before, agnostic(o, &bootstrapTokens{secrets: env.Client, now: time.Now}))

@@ -8,12 +8,17 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	tokenjwt "k8s.io/apiserver/pkg/authentication/token/jwt"
+	"k8s.io/apiserver/pkg/features"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/klog/v2"
 )
 
 const (
@@ -48,6 +53,8 @@ type Authenticator struct {
 	Audiences authenticator.Audiences
 	// Objects reads accounts, pods, secrets and nodes. It also records the use of legacy tokens in their Secrets.
 	Objects ObjectGetter
+	// Webhooks reads webhook configurations.
+	Webhooks admissionregistrationclient.AdmissionregistrationV1Interface
 	// LookupLegacy is the value of --service-account-lookup. If it is true, a token that was made for a Secret (a
 	// legacy token) is refused unless the Secret still has the token and the account exists. The token is also refused
 	// if the Secret has the label kubernetes.io/legacy-token-invalid-since. The objects that TokenRequest tokens are
@@ -142,19 +149,28 @@ func (a *Authenticator) validate(ctx context.Context, _ string, token *claims) (
 	if private == nil {
 		return nil, errors.New("service account token has no kubernetes.io claim")
 	}
+	if err := validateAttestations(private); err != nil {
+		return nil, err
+	}
 	for _, object := range a.bound(private) {
 		if object.ref == nil {
 			continue
 		}
 		got, err := object.get(ctx, object.ref.Name)
-		if err != nil {
-			return nil, fmt.Errorf("service account token has been invalidated: %w", err)
+		if err == nil {
+			if uid := string(got.GetUID()); uid != object.ref.UID {
+				return nil, fmt.Errorf("%s UID (%s) does not match %s (%s)", object.name, uid, object.claim, object.ref.UID)
+			}
+			if deleted := got.GetDeletionTimestamp(); deleted != nil && deleted.Time.Before(now.Add(-leeway)) {
+				err = fmt.Errorf("%s %s/%s has been deleted", object.name, private.Namespace, object.ref.Name)
+			}
 		}
-		if uid := string(got.GetUID()); uid != object.ref.UID {
-			return nil, fmt.Errorf("%s UID (%s) does not match claim (%s)", object.name, uid, object.ref.UID)
-		}
-		if deleted := got.GetDeletionTimestamp(); deleted != nil && deleted.Time.Before(now.Add(-leeway)) {
-			return nil, fmt.Errorf("service account token has been invalidated: %s %q has been deleted", object.name, object.ref.Name)
+		switch {
+		case err != nil && object.ref == &private.ServiceAccount:
+			return nil, err
+		case err != nil:
+			klog.FromContext(ctx).V(4).Info("a service account token has ended", "err", err.Error())
+			return nil, errors.New("service account token has been invalidated")
 		}
 	}
 
@@ -174,7 +190,29 @@ func (a *Authenticator) validate(ctx context.Context, _ string, token *claims) (
 	if private.Node != nil {
 		account.NodeName, account.NodeUID = private.Node.Name, private.Node.UID
 	}
+	if ref := private.ValidatingWebhookConfiguration; ref != nil {
+		account.ValidatingWebhookConfigurationName, account.ValidatingWebhookConfigurationUID = ref.Name, ref.UID
+	}
+	if ref := private.MutatingWebhookConfiguration; ref != nil {
+		account.MutatingWebhookConfigurationName, account.MutatingWebhookConfigurationUID = ref.Name, ref.UID
+	}
+	account.AttestationAdmissionReviewAPIGroups = private.Attestations[authenticationv1.AttestationAdmissionReviewAPIGroups]
 	return account, nil
+}
+
+// validateAttestations checks that a token for a webhook says for which API groups its bearer may call the webhook
+// (KEP-6060).
+func validateAttestations(private *kubernetesClaims) error {
+	if private.ValidatingWebhookConfiguration == nil && private.MutatingWebhookConfiguration == nil {
+		return nil
+	}
+	if gate := features.APIServerWebhookAuthenticationToken; !utilfeature.DefaultFeatureGate.Enabled(gate) {
+		return fmt.Errorf("feature gate %q is disabled, but token is webhook bound", gate)
+	}
+	if key := authenticationv1.AttestationAdmissionReviewAPIGroups; len(private.Attestations[key]) == 0 {
+		return fmt.Errorf("bound object was a webhook config, but %q attestation is missing", key)
+	}
+	return nil
 }
 
 func validateTimes(token *claims, now time.Time) error {
@@ -190,11 +228,12 @@ func validateTimes(token *claims, now time.Time) error {
 	return nil
 }
 
-// boundObject is an object that a token is bound to: the token ends with the object.
+// boundObject is an object that a token is bound to: the token ends with the object. Errors have the name of the object's
+// kind, and kube-apiserver's name of the claim.
 type boundObject struct {
-	name string
-	ref  *reference
-	get  func(ctx context.Context, name string) (metav1.Object, error)
+	name, claim string
+	ref         *reference
+	get         func(ctx context.Context, name string) (metav1.Object, error)
 }
 
 func (a *Authenticator) bound(private *kubernetesClaims) []boundObject {
@@ -204,17 +243,23 @@ func (a *Authenticator) bound(private *kubernetesClaims) []boundObject {
 		node = nil // a token for a pod ends with the pod, not with the node
 	}
 	return []boundObject{
-		{"service account", &private.ServiceAccount, func(ctx context.Context, name string) (metav1.Object, error) {
+		{"service account", "claim", &private.ServiceAccount, func(ctx context.Context, name string) (metav1.Object, error) {
 			return a.Objects.ServiceAccounts(private.Namespace).Get(ctx, name, get)
 		}},
-		{"secret", private.Secret, func(ctx context.Context, name string) (metav1.Object, error) {
+		{"secret", "service account secret ref claim", private.Secret, func(ctx context.Context, name string) (metav1.Object, error) {
 			return a.Objects.Secrets(private.Namespace).Get(ctx, name, get)
 		}},
-		{"pod", private.Pod, func(ctx context.Context, name string) (metav1.Object, error) {
+		{"pod", "service account pod ref claim", private.Pod, func(ctx context.Context, name string) (metav1.Object, error) {
 			return a.Objects.Pods(private.Namespace).Get(ctx, name, get)
 		}},
-		{"node", node, func(ctx context.Context, name string) (metav1.Object, error) {
+		{"node", "service account node ref claim", node, func(ctx context.Context, name string) (metav1.Object, error) {
 			return a.Objects.Nodes().Get(ctx, name, get)
+		}},
+		{"ValidatingWebhookConfiguration", "service account validating ref claim", private.ValidatingWebhookConfiguration, func(ctx context.Context, name string) (metav1.Object, error) {
+			return a.Webhooks.ValidatingWebhookConfigurations().Get(ctx, name, get)
+		}},
+		{"MutatingWebhookConfiguration", "service account validating ref claim", private.MutatingWebhookConfiguration, func(ctx context.Context, name string) (metav1.Object, error) {
+			return a.Webhooks.MutatingWebhookConfigurations().Get(ctx, name, get)
 		}},
 	}
 }

@@ -2,6 +2,7 @@ package serviceaccount
 
 import (
 	"github.com/golang-jwt/jwt/v5"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -20,6 +21,10 @@ type kubernetesClaims struct {
 	Secret         *reference       `json:"secret,omitempty"`
 	ServiceAccount reference        `json:"serviceaccount"`
 	WarnAfter      *jwt.NumericDate `json:"warnafter,omitempty"`
+	// The next claims are in tokens for admission webhooks (KEP-6060).
+	ValidatingWebhookConfiguration *reference                                   `json:"validatingwebhookconfiguration,omitempty"`
+	MutatingWebhookConfiguration   *reference                                   `json:"mutatingwebhookconfiguration,omitempty"`
+	Attestations                   map[string]authenticationv1.AttestationValue `json:"attestations,omitempty"`
 }
 
 // reference identifies one object: a later object of the same name has another UID.

@@ -106,16 +106,16 @@ func TestRoundTrip(t *testing.T) {
 			name: "asked-for audience", signs: generator, objects: all, spec: authenticationv1.TokenRequestSpec{Audiences: []string{"vault"}},
 			target: authenticator.Audiences{"vault"}, reason: "a token review asks for this audience",
 		},
-		{name: "account deleted", signs: generator, objects: []runtime.Object{node}, want: `service account token has been invalidated: serviceaccounts "bot" not found`, reason: "a token ends with its account"},
-		{name: "pod deleted", signs: generator, bound: []runtime.Object{pod}, objects: []runtime.Object{account}, want: `service account token has been invalidated: pods "pod" not found`, reason: "a token that is bound to a pod ends with the pod"},
-		{name: "pod replaced", signs: generator, bound: []runtime.Object{pod}, objects: []runtime.Object{account, &another}, want: "pod UID (another-uid) does not match claim (pod-uid)", reason: "a new pod has the same name and another UID"},
-		{name: "pod ending", signs: generator, bound: []runtime.Object{pod}, objects: []runtime.Object{account, &ending}, want: `service account token has been invalidated: pod "pod" has been deleted`, reason: "the grace period of the pod is over"},
+		{name: "account deleted", signs: generator, objects: []runtime.Object{node}, want: `serviceaccounts "bot" not found`, reason: "a token ends with its account"},
+		{name: "pod deleted", signs: generator, bound: []runtime.Object{pod}, objects: []runtime.Object{account}, want: "service account token has been invalidated", reason: "a token that is bound to a pod ends with the pod"},
+		{name: "pod replaced", signs: generator, bound: []runtime.Object{pod}, objects: []runtime.Object{account, &another}, want: "pod UID (another-uid) does not match service account pod ref claim (pod-uid)", reason: "a new pod has the same name and another UID"},
+		{name: "pod ending", signs: generator, bound: []runtime.Object{pod}, objects: []runtime.Object{account, &ending}, want: "service account token has been invalidated", reason: "the grace period of the pod is over"},
 		{name: "node of the pod deleted", signs: generator, bound: []runtime.Object{pod, node}, objects: []runtime.Object{account, pod}, extra: map[string][]string{
 			"authentication.kubernetes.io/pod-name": {"pod"}, "authentication.kubernetes.io/pod-uid": {"pod-uid"},
 			"authentication.kubernetes.io/node-name": {"node"}, "authentication.kubernetes.io/node-uid": {"node-uid"},
 		}, reason: "a token that is bound to a pod doesn't end with the node of the pod"},
-		{name: "node deleted", signs: generator, bound: []runtime.Object{node}, objects: []runtime.Object{account}, want: `service account token has been invalidated: nodes "node" not found`, reason: "the token is bound to the node itself"},
-		{name: "secret deleted", signs: generator, bound: []runtime.Object{secret}, objects: []runtime.Object{account}, want: `service account token has been invalidated: secrets "secret" not found`, reason: "a token that is bound to a secret ends with the secret"},
+		{name: "node deleted", signs: generator, bound: []runtime.Object{node}, objects: []runtime.Object{account}, want: "service account token has been invalidated", reason: "the token is bound to the node itself"},
+		{name: "secret deleted", signs: generator, bound: []runtime.Object{secret}, objects: []runtime.Object{account}, want: "service account token has been invalidated", reason: "a token that is bound to a secret ends with the secret"},
 		{name: "unknown key", signs: other, objects: all, want: "no opinion", reason: "another authenticator may know the key"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,7 +37,7 @@ type TokenGenerator struct {
 }
 
 // IssueToken fills in the defaults and the status of a TokenRequest for an account. The argument "bound" has the
-// objects that the token is bound to: a Pod (and its Node), a Secret, or a Node. The caller must check that these
+// objects that the token is bound to: a Pod (and its Node), a Secret, a Node, or a webhook configuration. The caller must check that these
 // exist, belong to the account and match the request's boundObjectRef.
 func (g *TokenGenerator) IssueToken(ctx context.Context, account *corev1.ServiceAccount, request *authenticationv1.TokenRequest, bound ...runtime.Object) error {
 	if len(request.Spec.Audiences) == 0 {
@@ -48,7 +49,9 @@ func (g *TokenGenerator) IssueToken(ctx context.Context, account *corev1.Service
 	if g.Now != nil {
 		now = g.Now()
 	}
-	private := &kubernetesClaims{Namespace: account.Namespace, ServiceAccount: referenceTo(account)}
+	private := &kubernetesClaims{
+		Namespace: account.Namespace, ServiceAccount: referenceTo(account), Attestations: request.Spec.Attestations,
+	}
 	for _, object := range bound {
 		if err := private.bind(object); err != nil {
 			return fmt.Errorf("token for service account %s/%s: %w", account.Namespace, account.Name, err)
@@ -87,14 +90,15 @@ func (g *TokenGenerator) IssueToken(ctx context.Context, account *corev1.Service
 func (c *kubernetesClaims) bind(object runtime.Object) error {
 	switch object := object.(type) {
 	case *corev1.Pod:
-		c.Pod = new(reference)
-		*c.Pod = referenceTo(object)
+		c.Pod = new(referenceTo(object))
 	case *corev1.Secret:
-		c.Secret = new(reference)
-		*c.Secret = referenceTo(object)
+		c.Secret = new(referenceTo(object))
 	case *corev1.Node:
-		c.Node = new(reference)
-		*c.Node = referenceTo(object)
+		c.Node = new(referenceTo(object))
+	case *admissionregistrationv1.ValidatingWebhookConfiguration:
+		c.ValidatingWebhookConfiguration = new(referenceTo(object))
+	case *admissionregistrationv1.MutatingWebhookConfiguration:
+		c.MutatingWebhookConfiguration = new(referenceTo(object))
 	default:
 		return fmt.Errorf("a token can't be bound to a %T", object)
 	}
