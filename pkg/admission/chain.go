@@ -23,6 +23,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/resourcequota"
 	"github.com/miniapi-dev/miniapi/pkg/admission/policy"
 	"github.com/miniapi-dev/miniapi/pkg/admission/services"
+	"github.com/miniapi-dev/miniapi/pkg/admission/webhook"
 )
 
 // Dependencies are the parts of the server that the chain and its plugins use.
@@ -54,6 +55,8 @@ type Dependencies struct {
 	ServiceCA []byte
 	// Dial makes the connections to webhooks; see [services.NewAuthentication].
 	Dial services.Dial
+	// WebhookTokens authenticates the server to webhooks. It is nil if the server doesn't authenticate itself.
+	WebhookTokens webhook.TokenSource
 	// TracerProvider traces calls of webhooks; see [services.NewAuthentication].
 	TracerProvider trace.TracerProvider
 

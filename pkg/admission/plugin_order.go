@@ -114,9 +114,9 @@ var order = []plugin{
 	// A mutating plugin that kube-apiserver lacks has its line here. Policies and webhooks run after the in-tree
 	// plugins that change objects, so that they get the complete object.
 	{mutatingpolicy.PluginName, on, newMutatingPolicy, changes{}},
-	{mutatingwebhook.PluginName, on, configured(webhook.NewMutating), changes{}},
+	{mutatingwebhook.PluginName, on, newMutatingWebhook, changes{}},
 	{validatingpolicy.PluginName, on, newValidatingPolicy, nil},
-	{validatingwebhook.PluginName, on, configured(webhook.NewValidating), nil},
+	{validatingwebhook.PluginName, on, newValidatingWebhook, nil},
 	// A validating plugin that kube-apiserver lacks has its line here. ResourceQuota runs after all plugins that may
 	// refuse a request, except AlwaysDeny. Otherwise a quota would count refused requests.
 	{resourcequota.Name, on, configured(resourcequota.New), nil},
@@ -136,6 +136,14 @@ func configured[Plugin admission.Interface](construct func(io.Reader) (Plugin, e
 
 func newNamespaceLifecycle(*chain, io.Reader) (admission.Interface, error) {
 	return lifecycle.NewLifecycle(sets.New(metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic))
+}
+
+func newMutatingWebhook(c *chain, config io.Reader) (admission.Interface, error) {
+	return webhook.NewMutating(config, c.WebhookTokens)
+}
+
+func newValidatingWebhook(c *chain, config io.Reader) (admission.Interface, error) {
+	return webhook.NewValidating(config, c.WebhookTokens)
 }
 
 func newMutatingPolicy(c *chain, config io.Reader) (admission.Interface, error) {

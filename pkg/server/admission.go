@@ -7,17 +7,32 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/features"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/admission/services"
+	"github.com/miniapi-dev/miniapi/pkg/admission/webhook"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 	"github.com/miniapi-dev/miniapi/pkg/server/requestlog"
+	"github.com/miniapi-dev/miniapi/pkg/server/webhooktokens"
 )
 
 func buildAdmission(_ context.Context, c *Config) error {
 	loopback, tracer := c.generic.LoopbackClientConfig, tracer(c)
+	var tokens webhook.TokenSource
+	if c.generic.FeatureGate.Enabled(features.APIServerWebhookAuthenticationToken) {
+		configurations := c.clients.informers.Admissionregistration().V1()
+		c.security.webhookTokens = &webhooktokens.Tokens{
+			Accounts:   c.clients.typed.CoreV1(),
+			Issuer:     c.security.authentication.Tokens,
+			Validating: configurations.ValidatingWebhookConfigurations().Lister(),
+			Mutating:   configurations.MutatingWebhookConfigurations().Lister(),
+			Life:       c.life,
+		}
+		tokens = c.security.webhookTokens
+	}
 	chain, err := admission.New(c.options.Admission, admission.Dependencies{
 		Client:           c.clients.typed,
 		DynamicClient:    c.clients.dynamic,
@@ -32,6 +47,7 @@ func buildAdmission(_ context.Context, c *Config) error {
 		Loopback:         loopback,
 		ServiceCA:        c.CA(),
 		Dial:             c.connections.Dial,
+		WebhookTokens:    tokens,
 		Drained:          c.life.Done(),
 		TracerProvider:   tracer,
 		Explain:          c.options.AdmissionTrace.Explain(),

@@ -17,6 +17,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization/rbac"
 	"github.com/miniapi-dev/miniapi/pkg/server/listener"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
+	"github.com/miniapi-dev/miniapi/pkg/server/webhooktokens"
 )
 
 // security has the keys and certificates of the server, and the authorities that it trusts.
@@ -29,6 +30,8 @@ type security struct {
 	// webhooks.
 	services    webhook.ServiceResolver
 	webhookAuth webhook.AuthenticationInfoResolverWrapper
+	// webhookTokens are the tokens for webhooks, or nil if their feature gate is off.
+	webhookTokens *webhooktokens.Tokens
 	// tokens are the bearer tokens of the controllers, by user name.
 	tokens map[string]string
 }
@@ -97,7 +100,7 @@ func buildAuthentication(_ context.Context, c *Config) error {
 		return err
 	}
 	applied, err := c.options.Authentication.ApplyTo(c.life, &c.generic.Authentication, c.generic.SecureServing, authentication.Environment{
-		Client: c.clients.typed.CoreV1(), ClientCA: ca, SigningKey: c.security.signingKey, APIServerID: c.generic.APIServerID,
+		Client: c.clients.typed.CoreV1(), Webhooks: c.clients.typed.AdmissionregistrationV1(), ClientCA: ca, SigningKey: c.security.signingKey, APIServerID: c.generic.APIServerID,
 	})
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	apimachineryversion "k8s.io/apimachinery/pkg/version"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	utilwebhook "k8s.io/apiserver/pkg/util/webhook"
@@ -87,6 +88,11 @@ func (s *Server) build() (err error) {
 		return err
 	}
 	s.writer = direct.New(builtin.Table(), shared.schemas().TypeConverter(), groups)
+	if tokens := c.security.webhookTokens; tokens != nil {
+		tokens.Create = func(ctx context.Context, account runtime.Object) (runtime.Object, error) {
+			return s.writer.Create(ctx, account)
+		}
+	}
 	c.seeding.Go(func() error {
 		if err := s.seed(c.life); err != nil {
 			return fmt.Errorf("storing the objects that the server has from its start: %w", err)

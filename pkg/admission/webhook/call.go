@@ -32,6 +32,7 @@ type caller struct {
 	step
 	clients   *webhookutil.ClientManager
 	explainer *explainer
+	tokens    TokenSource
 }
 
 // call calls a webhook. It adds the response's audit annotations and warnings to the request. If the response
@@ -57,6 +58,7 @@ func (c *caller) call(ctx context.Context, invocation *generic.WebhookInvocation
 	if err != nil {
 		return failed(hook.GetName(), apierrors.NewInternalError(err), "could not get REST client: %w", err)
 	}
+	ctx = c.authenticated(ctx, hook)
 	ctx = intercepted(ctx, Target{hook.GetConfigurationName(), hook.GetName(), attributes}, record)
 
 	ctx, span := tracing.Start(ctx, c.span,

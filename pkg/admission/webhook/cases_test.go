@@ -36,7 +36,7 @@ func TestLibraryMutatingCases(t *testing.T) {
 	cases = append(cases, webhooktesting.ConvertToMutatingTestCases(webhooktesting.NewNonMutatingTestCases(server), configuration)...)
 	for _, tc := range cases {
 		t.Run(tc.Name, func(t *testing.T) {
-			plugin, err := NewMutating(nil)
+			plugin, err := NewMutating(nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +65,7 @@ func TestLibraryValidatingCases(t *testing.T) {
 	server := testServer(t)
 	run := func(tc webhooktesting.ValidatingTest, authentication webhookutil.AuthenticationInfoResolver) {
 		t.Run(tc.Name, func(t *testing.T) {
-			plugin, err := NewValidating(nil)
+			plugin, err := NewValidating(nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -59,7 +59,7 @@ func TestMatchedAndNotCalled(t *testing.T) {
 				})
 			}
 			hooks[1].ObjectSelector = &test.selector
-			plugin, err := NewValidating(nil)
+			plugin, err := NewValidating(nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +106,7 @@ func TestSecondRoundOfAnEvaluation(t *testing.T) {
 			t.Parallel()
 			hook := matchingWebhook("hook")
 			hook.ReinvocationPolicy = &test.policy
-			plugin, err := NewMutating(nil)
+			plugin, err := NewMutating(nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -64,7 +64,7 @@ func TestExplanationsAgreeWithTheLibrary(t *testing.T) {
 // explained returns k8s.io/apiserver's plugin and an explainer. The only namespace has the label runlevel=0.
 func explained(t *testing.T) (*mutating.Plugin, *explainer) {
 	t.Helper()
-	plugin, err := NewMutating(nil)
+	plugin, err := NewMutating(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

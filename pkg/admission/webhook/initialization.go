@@ -76,16 +76,19 @@ type sourceFactory = func(informers.SharedInformerFactory, sets.Set[schema.Group
 
 // newPlugin returns a plugin. The argument newSource makes the source of webhooks. The argument newAPIServerPlugin
 // makes k8s.io/apiserver's plugin.
-func newPlugin(config io.Reader, newSource sourceFactory, newAPIServerPlugin func(io.Reader, sourceFactory, *explainer) (apiserverPlugin, error)) (*plugin, error) {
+func newPlugin(config io.Reader, tokens TokenSource, newSource sourceFactory,
+	newAPIServerPlugin func(io.Reader, sourceFactory, *explainer, TokenSource) (apiserverPlugin, error)) (*plugin, error) {
 	explainer := &explainer{conditions: conditions{compiler: newCompiler}}
 	p := &plugin{
 		Handler: handler(), newSource: newSource, excluded: sets.New[schema.GroupResource](), explainer: explainer,
-		newAPIServerPlugin: func(source sourceFactory) (apiserverPlugin, error) { return newAPIServerPlugin(nil, source, explainer) },
+		newAPIServerPlugin: func(source sourceFactory) (apiserverPlugin, error) {
+			return newAPIServerPlugin(nil, source, explainer, tokens)
+		},
 	}
 	if config == nil {
 		return p, nil
 	}
-	made, err := newAPIServerPlugin(config, newSource, explainer)
+	made, err := newAPIServerPlugin(config, newSource, explainer, tokens)
 	p.configured, p.newAPIServerPlugin = true, func(sourceFactory) (apiserverPlugin, error) { return made, err }
 	return p, err
 }

@@ -19,9 +19,9 @@ func TestMadeForTheFirstWebhook(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	made := 0
-	p, err := newPlugin(nil, newValidatingSource, func(config io.Reader, source sourceFactory, explainer *explainer) (apiserverPlugin, error) {
+	p, err := newPlugin(nil, nil, newValidatingSource, func(config io.Reader, source sourceFactory, explainer *explainer, tokens TokenSource) (apiserverPlugin, error) {
 		made++
-		return newValidating(config, source, explainer)
+		return newValidating(config, source, explainer, tokens)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -77,10 +77,10 @@ func TestMadeForTheFirstWebhook(t *testing.T) {
 func TestMadeFromAConfiguration(t *testing.T) {
 	t.Parallel()
 	const wrong = "kind: WebhookAdmissionConfiguration\napiVersion: apiserver.config.k8s.io/v1\nkubeConfigFile: relative.conf\n"
-	if _, err := NewMutating(strings.NewReader(wrong)); err == nil {
+	if _, err := NewMutating(strings.NewReader(wrong), nil); err == nil {
 		t.Error("want an error for a relative kubeConfigFile")
 	}
-	if _, err := NewValidating(strings.NewReader("nonsense")); err == nil {
+	if _, err := NewValidating(strings.NewReader("nonsense"), nil); err == nil {
 		t.Error("want an error for what is no configuration")
 	}
 }

@@ -22,15 +22,17 @@ var (
 	_ admission.ValidationInterface = &Validating{}
 )
 
-// NewMutating returns the plugin. config is its WebhookAdmissionConfiguration, or nil for none.
-func NewMutating(config io.Reader) (*Mutating, error) {
-	p, err := newPlugin(config, newMutatingSource, newMutating)
+// NewMutating returns the plugin. config is its WebhookAdmissionConfiguration, or nil for none. tokens authenticates the
+// plugin to webhooks, and is nil if the plugin doesn't.
+func NewMutating(config io.Reader, tokens TokenSource) (*Mutating, error) {
+	p, err := newPlugin(config, tokens, newMutatingSource, newMutating)
 	return &Mutating{p}, err
 }
 
-// NewValidating returns the plugin. config is its WebhookAdmissionConfiguration, or nil for none.
-func NewValidating(config io.Reader) (*Validating, error) {
-	p, err := newPlugin(config, newValidatingSource, newValidating)
+// NewValidating returns the plugin. config is its WebhookAdmissionConfiguration, or nil for none. tokens authenticates the
+// plugin to webhooks, and is nil if the plugin doesn't.
+func NewValidating(config io.Reader, tokens TokenSource) (*Validating, error) {
+	p, err := newPlugin(config, tokens, newValidatingSource, newValidating)
 	return &Validating{p}, err
 }
 
@@ -45,21 +47,21 @@ func (v *Validating) Validate(ctx context.Context, attributes admission.Attribut
 }
 
 // newMutating returns k8s.io/apiserver's plugin, with the dispatcher of this package.
-func newMutating(config io.Reader, source sourceFactory, explainer *explainer) (apiserverPlugin, error) {
+func newMutating(config io.Reader, source sourceFactory, explainer *explainer, tokens TokenSource) (apiserverPlugin, error) {
 	plugin := &mutating.Plugin{}
 	var err error
 	plugin.Webhook, err = generic.NewWebhook(handler(), config, source, func(clients *webhookutil.ClientManager) generic.Dispatcher {
-		return &mutatingDispatcher{caller: caller{admit, clients, explainer}, plugin: plugin}
+		return &mutatingDispatcher{caller: caller{admit, clients, explainer, tokens}, plugin: plugin}
 	})
 	return plugin, err
 }
 
 // newValidating returns k8s.io/apiserver's plugin, with the dispatcher of this package.
-func newValidating(config io.Reader, source sourceFactory, explainer *explainer) (apiserverPlugin, error) {
+func newValidating(config io.Reader, source sourceFactory, explainer *explainer, tokens TokenSource) (apiserverPlugin, error) {
 	plugin := &validating.Plugin{}
 	var err error
 	plugin.Webhook, err = generic.NewWebhook(handler(), config, source, func(clients *webhookutil.ClientManager) generic.Dispatcher {
-		return &validatingDispatcher{caller: caller{validate, clients, explainer}, plugin: plugin}
+		return &validatingDispatcher{caller: caller{validate, clients, explainer, tokens}, plugin: plugin}
 	})
 	return plugin, err
 }

@@ -29,7 +29,7 @@ func TestRecordOfADryRun(t *testing.T) {
 			t.Parallel()
 			hook := matchingWebhook("hook")
 			hook.SideEffects, hook.FailurePolicy = test.effects, &test.policy
-			plugin, err := NewMutating(nil)
+			plugin, err := NewMutating(nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

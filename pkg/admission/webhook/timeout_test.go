@@ -121,7 +121,7 @@ func TestWaits(t *testing.T) {
 		t.Run(test.name+", mutating", func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				plugin, err := NewMutating(nil)
+				plugin, err := NewMutating(nil, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -139,7 +139,7 @@ func TestWaits(t *testing.T) {
 		t.Run(test.name+", validating", func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				plugin, err := NewValidating(nil)
+				plugin, err := NewValidating(nil, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
