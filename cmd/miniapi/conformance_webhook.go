@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/keyutil"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/disposable"
@@ -21,6 +23,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
 	webhooksuite "github.com/miniapi-dev/miniapi/pkg/conformance/webhook"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/inputs"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
 )
 
 // conformanceWebhookOptions are the flags of "miniapi conformance webhook".
@@ -29,6 +32,8 @@ type conformanceWebhookOptions struct {
 	source webhooks.Source
 	seed   uint64
 	fuzzed int
+	// tokenIssuer and tokenKey are the issuer and the file with the key of the tokens that the webhook checks.
+	tokenIssuer, tokenKey string
 }
 
 func newConformanceWebhookCommand() *cobra.Command {
@@ -73,6 +78,8 @@ docs/conformance.md has the cases.`,
 	flags.StringVar(&o.source.CA, "ca", "", "`FILE` with the authority of the webhook's certificate, in PEM. By default, the caBundle of the configuration, or else the system's authorities.")
 	flags.Uint64Var(&o.seed, "seed", 0, "`SEED` of random objects. By default, another one for each run, which is printed.")
 	flags.IntVar(&o.fuzzed, "random-objects", inputs.DefaultFuzzed, "Make `N` random objects for each resource.")
+	flags.StringVar(&o.tokenIssuer, "token-issuer", "", "Issuer `URL` of the tokens that the webhook is presented, for a webhook that checks them. Needs --token-key.")
+	flags.StringVar(&o.tokenKey, "token-key", "", "`FILE` with the private key that signs these tokens, in PEM: the --service-account-signing-key-file of an API server.")
 	return cmd
 }
 
@@ -90,6 +97,9 @@ func (o *conformanceWebhookOptions) validate() error {
 		errs = append(errs, fmt.Errorf("--url: %w", err))
 	} else if o.source.URL != "" && (u.Scheme != "https" && u.Scheme != "http" || u.Host == "") {
 		errs = append(errs, fmt.Errorf("--url %q: must be a URL such as https://localhost:9443/mutate", o.source.URL))
+	}
+	if (o.tokenIssuer == "") != (o.tokenKey == "") {
+		errs = append(errs, fmt.Errorf("--token-issuer %q and --token-key %q: give both or none", o.tokenIssuer, o.tokenKey))
 	}
 	if o.fuzzed < 0 {
 		errs = append(errs, fmt.Errorf("--random-objects %d: must be 0 or more", o.fuzzed))
@@ -124,6 +134,22 @@ func (o *conformanceWebhookOptions) runCommand(ctx context.Context, out, progres
 	})
 }
 
+// tokens returns the tokens of the flags, or nil.
+func (o *conformanceWebhookOptions) tokens() (*webhook.Tokens, error) {
+	if o.tokenKey == "" {
+		return nil, nil
+	}
+	key, err := keyutil.PrivateKeyFromFile(o.tokenKey)
+	if err != nil {
+		return nil, fmt.Errorf("--token-key %s: %w", o.tokenKey, err)
+	}
+	signer, ok := key.(crypto.Signer)
+	if !ok {
+		return nil, fmt.Errorf("--token-key %s: a key of the type %T can't sign", o.tokenKey, key)
+	}
+	return &webhook.Tokens{Issuer: o.tokenIssuer, Key: signer}, nil
+}
+
 // calls returns whether a selected case calls the webhook. The cases config.* only read the webhook's configuration.
 func (o *conformanceWebhookOptions) calls() bool {
 	return slices.ContainsFunc(o.Run.Selection.Of(webhooksuite.Cases(nil)), func(c conformance.Case) bool {
@@ -139,6 +165,9 @@ func (o *conformanceWebhookOptions) judge(ctx context.Context, config *rest.Conf
 		return err
 	}
 	defer s.Close()
+	if s.Tokens, err = o.tokens(); err != nil {
+		return cli.UsageError{Err: err}
+	}
 	if err := s.Validate(); err != nil {
 		return cli.UsageError{Err: err}
 	}

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"crypto"
 	"errors"
 	"fmt"
 	"io"
@@ -32,6 +33,7 @@ type options struct {
 	path           string
 	seed           uint64
 	fuzzed         int
+	tokens         *webhook.Tokens
 	skip           map[string]string
 }
 
@@ -87,6 +89,16 @@ func Seed(seed uint64) Option {
 func Fuzzed(n int) Option {
 	return func(o *options) error {
 		o.fuzzed = n
+		return nil
+	}
+}
+
+// Tokens presents tokens to the handler with each request, as an API server does that authenticates itself to webhooks
+// (KEP-6060). The handler must trust the issuer, and the key that belongs to the argument key: an RSA key, or an ECDSA key
+// of the curve P-256. The cases token.* check that the handler refuses other tokens. They are skipped without this option.
+func Tokens(issuer string, key crypto.Signer) Option {
+	return func(o *options) error {
+		o.tokens = &webhook.Tokens{Issuer: issuer, Key: key}
 		return nil
 	}
 }
@@ -215,7 +227,7 @@ func (o *options) suite(t *testing.T, handler http.Handler) (*webhook.Suite, err
 	if err != nil {
 		return nil, err
 	}
-	suite := &webhook.Suite{Hooks: hooks, Judge: c}
+	suite := &webhook.Suite{Hooks: hooks, Judge: c, Tokens: o.tokens}
 	if suite.Inputs, suite.Uncovered, err = c.Inputs(context.Background(), hooks); err != nil {
 		return nil, err
 	}

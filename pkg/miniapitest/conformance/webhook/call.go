@@ -46,6 +46,8 @@ type message struct {
 	// expect sets the header "Expect: 100-continue". The transport limits the time for which the client then waits for
 	// the webhook's answer 100 before it sends the body.
 	expect bool
+	// credentials is the header Authorization. If it is nil, the suite's tokens set the header.
+	credentials *string
 }
 
 // reply is the answer of a webhook to a message.
@@ -64,7 +66,7 @@ type reply struct {
 func (s *Suite) client(hook int) *http.Client {
 	s.once.Do(func() {
 		for i := range s.Hooks {
-			s.clients = append(s.clients, &http.Client{Transport: s.Hooks[i].Endpoint.transport(true), CheckRedirect: noRedirect})
+			s.clients = append(s.clients, s.through(s.Hooks[i].Endpoint.transport(true), &s.Hooks[i]))
 		}
 	})
 	return s.clients[hook]
@@ -75,6 +77,14 @@ func (s *Suite) Close() {
 	for i := range s.clients {
 		s.clients[i].CloseIdleConnections()
 	}
+}
+
+// through returns an HTTP client for calls of a webhook through a transport. The client presents the suite's tokens.
+func (s *Suite) through(transport http.RoundTripper, h *Hook) *http.Client {
+	if s.Tokens != nil {
+		transport = presenting{transport, s.Tokens, h}
+	}
+	return &http.Client{Transport: transport, CheckRedirect: noRedirect}
 }
 
 // noRedirect makes the client return a redirect instead of following it, as API servers do.
@@ -134,6 +144,9 @@ func (h *Hook) send(ctx context.Context, client *http.Client, m message) reply {
 	request.Header.Set("Content-Type", m.contentType)
 	if m.expect {
 		request.Header.Set("Expect", "100-continue")
+	}
+	if m.credentials != nil {
+		request.Header.Set("Authorization", *m.credentials)
 	}
 	request.Header.Set("Accept", "application/json, */*")
 	request.Header.Set("User-Agent", "kube-apiserver-admission")

@@ -4,7 +4,7 @@ package webhook
 func Cases() []Case {
 	var all []Case
 	for _, part := range []func() []Case{
-		responseCases, requestCases, patchCases, repetitionCases, loadCases, badInputCases, tlsCases, configurationCases,
+		responseCases, requestCases, patchCases, repetitionCases, loadCases, badInputCases, tlsCases, tokenCases, configurationCases,
 	} {
 		all = append(all, part()...)
 	}

@@ -64,7 +64,7 @@ func loadCases() []Case {
 				return s.perHook(ctx, nil, func(in *Input) *Finding {
 					r := in.review()
 					body := &drip{ctx: ctx, rest: r.body, piece: len(r.body)/dripPieces + 1}
-					client := s.hook(in).unbuffered()
+					client := s.unbuffered(s.hook(in))
 					defer client.CloseIdleConnections()
 					return s.comparedBy(ctx, in, client, r, message{body: body, length: int64(len(r.body))}, fmt.Sprintf("in %d pieces", dripPieces))
 				})
@@ -274,7 +274,7 @@ func (s *Suite) beside(ctx context.Context, in *Input) *Finding {
 	defer cancel()
 	r := in.review()
 	half, more := io.Pipe()
-	slow := h.unbuffered()
+	slow := s.unbuffered(h)
 	defer slow.CloseIdleConnections()
 	ended := make(chan struct{})
 	go func() {
@@ -286,7 +286,7 @@ func (s *Suite) beside(ctx context.Context, in *Input) *Finding {
 	if _, err := more.Write(r.body[:len(r.body)/2]); err != nil {
 		return nil // the webhook has closed the slow connection, which is allowed
 	}
-	quick := &http.Client{Transport: h.Endpoint.transport(false), CheckRedirect: noRedirect}
+	quick := s.through(h.Endpoint.transport(false), h)
 	defer quick.CloseIdleConnections()
 	for range 2 {
 		if fault := s.askBy(ctx, in, quick, in.review(), message{patience: min(h.timeout(), besidePatience)}).worse(s.asked(ctx, in)); fault != "" {
@@ -297,12 +297,12 @@ func (s *Suite) beside(ctx context.Context, in *Input) *Finding {
 }
 
 // unbuffered returns a client that sends each piece of a body immediately, unless the endpoint has its own transport.
-func (h *Hook) unbuffered() *http.Client {
+func (s *Suite) unbuffered(h *Hook) *http.Client {
 	transport := h.Endpoint.transport(false)
 	if t, is := transport.(*http.Transport); is && h.Endpoint.Transport == nil {
 		t.WriteBufferSize, t.ExpectContinueTimeout = 1, besidePatience
 	}
-	return &http.Client{Transport: transport, CheckRedirect: noRedirect}
+	return s.through(transport, h)
 }
 
 // tryKeepAlive makes several calls of each webhook. At least one of the calls must use the connection of an earlier
@@ -312,7 +312,7 @@ func tryKeepAlive(ctx context.Context, s *Suite) ([]Finding, error) {
 		return nil, Skipped(reason)
 	}
 	return s.perHook(ctx, nil, func(in *Input) *Finding {
-		client := &http.Client{Transport: s.hook(in).Endpoint.transport(false), CheckRedirect: noRedirect}
+		client := s.through(s.hook(in).Endpoint.transport(false), s.hook(in))
 		defer client.CloseIdleConnections()
 		const calls = 3
 		reused := 0
@@ -340,7 +340,7 @@ func (s *Suite) overHTTP(ctx context.Context, two bool) ([]Finding, error) {
 	}
 	offered := false
 	findings, err := s.perHook(ctx, nil, func(in *Input) *Finding {
-		client := &http.Client{Transport: s.hook(in).Endpoint.transport(two), CheckRedirect: noRedirect}
+		client := s.through(s.hook(in).Endpoint.transport(two), s.hook(in))
 		defer client.CloseIdleConnections()
 		first := s.askBy(ctx, in, client, in.review(), message{})
 		version := "HTTP/1.1"

@@ -63,6 +63,8 @@ type Suite struct {
 	Inputs []*Input
 	// Judge checks patched objects. If it is nil, the suite skips the cases that need it.
 	Judge Judge
+	// Tokens signs the tokens that the suite presents to webhooks that check them. If it is nil, the suite presents none.
+	Tokens *Tokens
 	// Uncovered has the resources of rules for which no input could be made, and the reasons.
 	Uncovered []string
 
