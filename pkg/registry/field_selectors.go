@@ -19,6 +19,7 @@ type Fields interface {
 	name(version schema.GroupVersion, label string) (string, bool)
 	unsupported(gvk schema.GroupVersionKind, label string) error
 	set(obj runtime.Object) fields.Set
+	namespaceSelectable() bool
 }
 
 // FieldsOf are the selectable fields of the kind T, besides metadata.name and metadata.namespace.
@@ -32,6 +33,8 @@ type FieldsOf[T runtime.Object] struct {
 	// Through replaces Names and Aliases for requests through certain group versions. It maps all field labels of the
 	// version to keys of the map from Values.
 	Through map[schema.GroupVersion]map[string]string
+	// NoNamespace makes field selectors with metadata.namespace unsupported.
+	NoNamespace bool
 	// Unsupported is the format of the error about a field label that the kind doesn't support. %[1]s is the label,
 	// and %[2]s is the kind.
 	Unsupported string
@@ -62,6 +65,8 @@ func (f FieldsOf[T]) unsupported(gvk schema.GroupVersionKind, label string) erro
 	return fmt.Errorf(text, label, gvk)
 }
 
+func (f FieldsOf[T]) namespaceSelectable() bool { return !f.NoNamespace }
+
 func (f FieldsOf[T]) set(obj runtime.Object) fields.Set { return f.Values(obj.(T)) }
 
 // fieldLabelConversion returns the function that converts the field labels of a group version to keys of the map from
@@ -71,7 +76,7 @@ func (k *Kind) fieldLabelConversion(gvk schema.GroupVersionKind) runtime.FieldLa
 		return nil
 	}
 	return func(label, value string) (string, string, error) {
-		if label == "metadata.name" || label == "metadata.namespace" && k.Namespaced {
+		if label == "metadata.name" || label == "metadata.namespace" && k.Namespaced && k.Fields.namespaceSelectable() {
 			return label, value, nil
 		}
 		name, ok := k.Fields.name(gvk.GroupVersion(), label)

@@ -446,5 +446,6 @@ var podCertificateRequestFields = registry.FieldsOf[*certificatesv1beta1.PodCert
 			"spec.nodeName":   string(r.Spec.NodeName),
 		}
 	},
-	Names: []string{"spec.signerName", "spec.podName", "spec.nodeName"},
+	Names:       []string{"spec.signerName", "spec.podName", "spec.nodeName"},
+	NoNamespace: true,
 }
