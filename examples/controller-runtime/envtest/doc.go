@@ -1,2 +1,0 @@
-// Package envtest has only tests.
-package envtest

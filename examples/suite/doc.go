@@ -1,2 +1,0 @@
-// Package suite has only tests.
-package suite

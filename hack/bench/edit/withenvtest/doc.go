@@ -1,2 +1,0 @@
-// Package withenvtest has only tests.
-package withenvtest

@@ -1,2 +1,0 @@
-// Package withfake has only tests.
-package withfake

@@ -1,2 +1,0 @@
-// Package withfixture has only tests.
-package withfixture

@@ -1,2 +1,0 @@
-// Package layout has only tests.
-package layout
