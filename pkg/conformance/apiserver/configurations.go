@@ -84,7 +84,7 @@ func mergeTests() []trial.Test {
 			Run: func(t *trial.T) {
 				for _, r := range []trial.Resource{trial.MutatingConfigurations, trial.ValidatingConfigurations} {
 					_, o := plain(t)
-					hook := o.Objects("webhooks")[0]
+					hook := o.Objects("webhooks")[0].With("namespaceSelector.matchLabels.none", t.Name("none")) // no namespace has the label
 					o["apiVersion"], o["kind"] = r.GroupVersion(), r.Kind
 					before := t.Create(r, o.With("webhooks", []any{hook.With("name", "a.example.com"), hook.With("name", "b.example.com")})).OK().Objects("webhooks")
 					patch := t.Object(r, o.Name()).With("webhooks", []any{trial.Object{"name": "b.example.com", "timeoutSeconds": 7}})
