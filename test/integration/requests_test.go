@@ -1,7 +1,6 @@
 package integration_test
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
@@ -24,13 +22,6 @@ func thing() *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "thing", Labels: map[string]string{"app": "thing"}},
 		Data:       map[string]string{"made": "first"},
-	}
-}
-
-func patchThing(patchType types.PatchType, patch string) func(context.Context, kubernetes.Interface) error {
-	return func(ctx context.Context, client kubernetes.Interface) error {
-		_, err := client.CoreV1().ConfigMaps("default").Patch(ctx, "thing", patchType, []byte(patch), metav1.PatchOptions{})
-		return err
 	}
 }
 

@@ -211,8 +211,3 @@ func sentAs(t testing.TB, review miniapitest.Review, field string) (any, bool) {
 func timeoutSeconds(seconds int32) change {
 	return func(h *hook) { h.TimeoutSeconds = &seconds }
 }
-
-// silent returns a webhook's handler that never answers.
-func silent() http.Handler {
-	return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-}

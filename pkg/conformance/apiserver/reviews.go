@@ -149,18 +149,3 @@ var reviews = []trial.Test{
 		},
 	},
 }
-
-// both returns a case about an operation on ConfigMaps. The case checks the review that a mutating webhook gets, and
-// the review that a validating webhook gets.
-func both(operation string, request func(*trial.T), check func(*trial.T, trial.Object)) func(*trial.T) {
-	return func(t *trial.T) {
-		t.Install(trial.Mutating("mutating", trial.Allow(), trial.On(operation, trial.ConfigMaps)),
-			trial.Validating("validating", trial.Allow(), trial.On(operation, trial.ConfigMaps)))
-		request(t)
-		calls := t.Calls()
-		t.Called("mutating", "validating")
-		for _, call := range calls {
-			check(t, call.Request())
-		}
-	}
-}

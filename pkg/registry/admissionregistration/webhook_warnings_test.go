@@ -101,7 +101,9 @@ func TestWebhookRulesEndEarly(t *testing.T) {
 func TestHiddenResources(t *testing.T) {
 	t.Parallel()
 	list := func(names ...string) []string { return names }
-	hides := func(r schema.GroupResource) bool { return r.Group == "authentication.k8s.io" && r.Resource == "tokenreviews" }
+	hides := func(r schema.GroupResource) bool {
+		return r.Group == "authentication.k8s.io" && r.Resource == "tokenreviews"
+	}
 	const warning = "webhooks[0].rules[0]: tokenreviews.authentication.k8s.io is excluded from admission webhooks; this rule will have no effect"
 	for _, test := range []struct {
 		name, reason      string
