@@ -43,6 +43,9 @@ func defaultValidatingWebhookConfigurationV1beta1(c *admissionregistrationv1.Val
 // validatingWebhooks returns the webhooks of a configuration as mutating webhooks, which have all fields of
 // validating webhooks. This way, one validation is enough for both kinds.
 func validatingWebhooks(c *admissionregistrationv1.ValidatingWebhookConfiguration) []admissionregistrationv1.MutatingWebhook {
+	if c.Webhooks == nil {
+		return nil
+	}
 	hooks := make([]admissionregistrationv1.MutatingWebhook, len(c.Webhooks))
 	for i, w := range c.Webhooks {
 		hooks[i] = admissionregistrationv1.MutatingWebhook{

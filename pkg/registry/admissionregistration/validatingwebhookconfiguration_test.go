@@ -33,3 +33,22 @@ func TestValidatingWebhookConfiguration(t *testing.T) {
 			`regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
 	)
 }
+
+// An empty list in place of an absent one is a change for kube-apiserver.
+func TestWebhookConfigurationGeneration(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckGenerations(t, registrytest.Table(t, Group), []registrytest.GenerationCase{{
+		Name: "validating: empty for absent", Reason: "the lists are compared exactly", Want: 2,
+		Object: &admissionregistrationv1.ValidatingWebhookConfiguration{Webhooks: []admissionregistrationv1.ValidatingWebhook{}},
+		Old:    &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: registrytest.Generation(1)},
+	}, {
+		Name: "mutating: empty rules for absent", Reason: "the fields of webhooks are compared exactly", Want: 2,
+		Object: &admissionregistrationv1.MutatingWebhookConfiguration{Webhooks: []admissionregistrationv1.MutatingWebhook{{Rules: []admissionregistrationv1.RuleWithOperations{}}}},
+		Old: &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: registrytest.Generation(1),
+			Webhooks: []admissionregistrationv1.MutatingWebhook{{}}},
+	}, {
+		Name: "labels", Reason: "metadata is no desired state", Want: 1,
+		Object: &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}}},
+		Old:    &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: registrytest.Generation(1)},
+	}})
+}

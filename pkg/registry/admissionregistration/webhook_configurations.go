@@ -1,6 +1,8 @@
 package admissionregistration
 
 import (
+	"reflect"
+
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	admissionregistrationv1beta1 "k8s.io/api/admissionregistration/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +23,8 @@ func configurationHooks[T configuration](webhooksOf func(T) []admissionregistrat
 		Through: map[schema.GroupVersion]registry.Validation[T]{
 			admissionregistrationv1beta1.SchemeGroupVersion: configurationValidation(webhookRulesV1beta1, webhooksOf),
 		},
+		// As in kube-apiserver, an empty list is a change of an absent one.
+		SpecChanged:      func(o, old T) bool { return !reflect.DeepEqual(webhooksOf(o), webhooksOf(old)) },
 		WarningsOfOthers: func(deps registry.Dependencies, o T) []string { return webhooksWarnings(deps, webhooksOf(o)) },
 	})
 }

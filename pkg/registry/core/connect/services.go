@@ -117,9 +117,9 @@ func (l serviceLocator) slicesOf(ctx context.Context, service string) ([]*discov
 }
 
 // allowed reports whether requests may go to an endpoint. Its address must be an IP address to which a proxy may
-// connect: as in kube-apiserver, a host name is no address of a pod. If the endpoint has a targetRef, its name must be the name of a pod in the namespace of the request, and the pod must
-// have the address. Unlike kube-apiserver, miniapi accepts endpoints without a targetRef, because in development users
-// write endpoints by hand.
+// connect: as in kube-apiserver, a host name is no address of a pod. If the endpoint has a targetRef, its name must be
+// the name of a pod in the namespace of the request, and the pod must have the address. Unlike kube-apiserver, miniapi
+// accepts endpoints without a targetRef, because in development users write endpoints by hand.
 func (l serviceLocator) allowed(ctx context.Context, e *discoveryv1.Endpoint) bool {
 	if len(e.Addresses) == 0 || !proxied(e.Addresses[0]) {
 		return false
