@@ -10,6 +10,9 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	storeerr "k8s.io/apiserver/pkg/storage/errors"
+	"k8s.io/apiserver/pkg/util/dryrun"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
@@ -67,6 +70,30 @@ func (s *Storage) ShortNames() []string { return s.Kind.ShortNames }
 
 // Categories implements rest.CategoriesProvider.
 func (s *Storage) Categories() []string { return s.Kind.Categories }
+
+// Change changes a stored object without the strategy of its kind. It is for subresources whose requests have a kind of
+// their own, such as pods/binding. An error about the stored object is one of k8s.io/apimachinery/pkg/api/errors, and an
+// error of the function change is returned as it is.
+func Change[T runtime.Object](ctx context.Context, s *Storage, name string, preconditions *storage.Preconditions, dryRun []string, change func(T) error) error {
+	key, err := s.KeyFunc(ctx, name)
+	if err != nil {
+		return err
+	}
+	out := s.New()
+	err = s.Storage.GuaranteedUpdate(ctx, key, out, false, preconditions, storage.SimpleUpdate(func(obj runtime.Object) (runtime.Object, error) {
+		o, ok := obj.(T)
+		if !ok {
+			return nil, fmt.Errorf("stored object %s: want a %T, got %T", key, o, obj)
+		}
+		return o, change(o)
+	}), dryrun.IsDryRun(dryRun), nil)
+	if err != nil {
+		err = storeerr.InterpretGetError(err, s.DefaultQualifiedResource, name)
+		return storeerr.InterpretUpdateError(err, s.DefaultQualifiedResource, name)
+	}
+	s.AfterUpdate(out, &metav1.UpdateOptions{DryRun: dryRun})
+	return nil
+}
 
 // UpdateStrategy is the strategy of updates through a subresource. It also lists the fields that a server-side
 // apply at the subresource never owns.

@@ -10,11 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
-	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
-	storeerr "k8s.io/apiserver/pkg/storage/errors"
-	"k8s.io/apiserver/pkg/util/dryrun"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
@@ -29,7 +26,7 @@ var BindingKind = registry.Kind{
 }
 
 // bindingREST serves pods/binding, which assigns a pod to a node.
-type bindingREST struct{ store *genericregistry.Store }
+type bindingREST struct{ pods *registry.Storage }
 
 var (
 	_ rest.NamedCreater                   = &bindingREST{}
@@ -37,7 +34,7 @@ var (
 )
 
 func newBinding(pods *registry.Storage, _ registry.Dependencies) (rest.Storage, error) {
-	return &bindingREST{pods.Store}, nil
+	return &bindingREST{pods}, nil
 }
 
 func (r *bindingREST) New() runtime.Object { return &corev1.Binding{} }
@@ -66,17 +63,13 @@ func (r *bindingREST) Create(ctx context.Context, name string, obj runtime.Objec
 			return nil, err
 		}
 	}
-	if err := r.bind(ctx, binding, dryrun.IsDryRun(options.DryRun)); err != nil {
+	if err := r.bind(ctx, binding, options.DryRun); err != nil {
 		return nil, err
 	}
 	return &metav1.Status{Status: metav1.StatusSuccess}, nil
 }
 
-func (r *bindingREST) bind(ctx context.Context, binding *corev1.Binding, dryRun bool) error {
-	key, err := r.store.KeyFunc(ctx, binding.Name)
-	if err != nil {
-		return err
-	}
+func (r *bindingREST) bind(ctx context.Context, binding *corev1.Binding, dryRun []string) error {
 	preconditions := &storage.Preconditions{}
 	if binding.UID != "" {
 		preconditions.UID = &binding.UID
@@ -84,24 +77,9 @@ func (r *bindingREST) bind(ctx context.Context, binding *corev1.Binding, dryRun 
 	if binding.ResourceVersion != "" {
 		preconditions.ResourceVersion = &binding.ResourceVersion
 	}
-	out := r.store.New()
-	err = r.store.Storage.GuaranteedUpdate(ctx, key, out, false, preconditions, storage.SimpleUpdate(func(obj runtime.Object) (runtime.Object, error) {
-		pod, ok := obj.(*corev1.Pod)
-		if !ok {
-			return nil, fmt.Errorf("stored object %s: want a Pod, got %T", key, obj)
-		}
-		return assign(pod, binding)
-	}), dryRun, nil)
-	if err == nil {
-		if !dryRun && r.store.AfterUpdate != nil {
-			r.store.AfterUpdate(out, &metav1.UpdateOptions{})
-		}
-		return nil
-	}
-	err = storeerr.InterpretGetError(err, corev1.Resource("pods"), binding.Name)
-	err = storeerr.InterpretUpdateError(err, corev1.Resource("pods"), binding.Name)
-	if _, ok := err.(*apierrors.StatusError); !ok { //nolint:errorlint // k8s.io/apiserver never wraps these errors
-		err = apierrors.NewConflict(corev1.Resource("pods/binding"), binding.Name, err)
+	err := registry.Change(ctx, r.pods, binding.Name, preconditions, dryRun, func(pod *corev1.Pod) error { return assign(pod, binding) })
+	if _, ok := err.(*apierrors.StatusError); err != nil && !ok { //nolint:errorlint // k8s.io/apiserver never wraps these errors
+		return apierrors.NewConflict(corev1.Resource("pods/binding"), binding.Name, err)
 	}
 	return err
 }
@@ -119,14 +97,14 @@ func validateBinding(binding *corev1.Binding) field.ErrorList {
 }
 
 // assign sets the fields of a pod that a Binding determines.
-func assign(pod *corev1.Pod, binding *corev1.Binding) (*corev1.Pod, error) {
+func assign(pod *corev1.Pod, binding *corev1.Binding) error {
 	switch {
 	case pod.DeletionTimestamp != nil:
-		return nil, fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", pod.Name)
+		return fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", pod.Name)
 	case pod.Spec.NodeName != "":
-		return nil, fmt.Errorf("pod %v is already assigned to node %q", pod.Name, pod.Spec.NodeName)
+		return fmt.Errorf("pod %v is already assigned to node %q", pod.Name, pod.Spec.NodeName)
 	case len(pod.Spec.SchedulingGates) != 0:
-		return nil, fmt.Errorf("pod %v has non-empty .spec.schedulingGates", pod.Name)
+		return fmt.Errorf("pod %v has non-empty .spec.schedulingGates", pod.Name)
 	}
 	pod.Spec.NodeName = binding.Target.Name
 	// The pod has a node, so the nomination of a node is outdated (KEP-5278).
@@ -145,7 +123,7 @@ func assign(pod *corev1.Pod, binding *corev1.Binding) (*corev1.Pod, error) {
 		pod.Labels[k] = v
 	}
 	setPodCondition(&pod.Status, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue})
-	return pod, nil
+	return nil
 }
 
 // setPodCondition sets a condition. If the status of the condition changes, lastTransitionTime becomes now.
@@ -175,7 +153,7 @@ func newLegacyBinding(_ *registry.Storage, deps registry.Dependencies) (rest.Sto
 	if err != nil {
 		return nil, err
 	}
-	return &legacyBindingREST{&bindingREST{pods.Store}}, nil
+	return &legacyBindingREST{&bindingREST{pods}}, nil
 }
 
 func (r *legacyBindingREST) New() runtime.Object { return r.bindings.New() }
