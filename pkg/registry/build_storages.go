@@ -118,6 +118,11 @@ func (s *Stores) group(g *Group, enabled serverstorage.APIResourceConfigSource) 
 				return APIGroup{}, err
 			}
 			maps.Copy(served, storages)
+			for _, sub := range k.Subresources {
+				if len(sub.Through) > 0 && !slices.Contains(sub.Through, gv) {
+					delete(served, k.Resource+"/"+sub.Name)
+				}
+			}
 			if slices.Contains(k.ReturnDeletedThrough, gv) {
 				served[k.Resource] = s.opened[k].returningDeleted()
 			}

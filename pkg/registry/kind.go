@@ -132,6 +132,8 @@ type Kind struct {
 // Subresource is a subresource of a kind, such as scale.
 type Subresource struct {
 	Name string
+	// Through are the group versions that serve the subresource. By default, every version of the kind serves it.
+	Through []schema.GroupVersion
 	// Options is an empty value of the type of the subresource's query parameters, or nil.
 	Options runtime.Object
 	// Update returns the strategy for updates through the subresource, which change only a part of the object. Its

@@ -97,6 +97,7 @@ func groupOf(r trial.Resource) string {
 var posted = map[string]trial.Object{
 	"binding":  {"target": trial.Object{"kind": "Node", "name": "conformance-none"}},
 	"eviction": {},
+	"rollback": {"name": "a", "rollbackTo": trial.Object{"revision": 1}}, // the object has no metadata
 	"token":    {"spec": trial.Object{"audiences": []string{"conformance"}}},
 }
 

@@ -43,9 +43,12 @@ var deploymentKind = registry.Kind{
 	Shape:      podrules.ShapeOf("spec.template.spec", func(d *appsv1.Deployment) *corev1.PodSpec { return &d.Spec.Template.Spec }),
 	Status:     true,
 	Generation: true,
-	Subresources: []registry.Subresource{registry.ScaleSubresource(func(d *appsv1.Deployment) registry.Scaled {
-		return registry.Scaled{Replicas: &d.Spec.Replicas, Current: d.Status.Replicas, Selector: d.Spec.Selector}
-	})},
+	Subresources: []registry.Subresource{
+		{Name: "rollback", Storage: newRollback, Through: []schema.GroupVersion{extensionsv1beta1.SchemeGroupVersion, appsv1beta1.SchemeGroupVersion}},
+		registry.ScaleSubresource(func(d *appsv1.Deployment) registry.Scaled {
+			return registry.Scaled{Replicas: &d.Spec.Replicas, Current: d.Status.Replicas, Selector: d.Spec.Selector}
+		}),
+	},
 	StatusResets:  []string{"metadata.labels"},
 	OrphanThrough: []schema.GroupVersion{extensionsv1beta1.SchemeGroupVersion, appsv1beta1.SchemeGroupVersion, appsv1beta2.SchemeGroupVersion},
 	Printer:       &deploymentColumns,

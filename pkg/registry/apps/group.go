@@ -19,7 +19,7 @@ var Group = registry.Group{
 		{Name: "v1beta2", AddToScheme: appsv1beta2.AddToScheme, OnDemand: true},
 		{Name: "v1beta1", AddToScheme: appsv1beta1.AddToScheme, OnDemand: true, Priority: 1},
 	},
-	Types:       []runtime.Object{&autoscalingv1.Scale{}},
+	Types:       []runtime.Object{&autoscalingv1.Scale{}, &appsv1beta1.DeploymentRollback{}},
 	Priority:    17800,
 	Conversions: conversions(),
 	Kinds: []registry.Kind{

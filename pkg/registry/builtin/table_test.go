@@ -153,7 +153,7 @@ func TestTableNames(t *testing.T) {
 }
 
 // TestTableVersions checks that each version of each kind converts to the hub and back, and that each version in
-// OrphanThrough serves the kind. The hub is the version to which all other versions convert.
+// OrphanThrough and in Through of a subresource serves the kind. The hub is the version to which all other versions convert.
 func TestTableVersions(t *testing.T) {
 	t.Parallel()
 	eachRow(t, func(t *testing.T, _ *registry.Group, k *registry.Kind) {
@@ -176,10 +176,16 @@ func TestTableVersions(t *testing.T) {
 				t.Errorf("%v from the hub: %v", gvk, err)
 			}
 		}
-		for _, gv := range k.OrphanThrough {
-			if !slices.ContainsFunc(gvks, func(gvk schema.GroupVersionKind) bool { return gvk.GroupVersion() == gv }) {
-				t.Errorf("OrphanThrough names %v, but that version doesn't serve the row", gv)
+		serves := func(field string, versions []schema.GroupVersion) {
+			for _, gv := range versions {
+				if !slices.ContainsFunc(gvks, func(gvk schema.GroupVersionKind) bool { return gvk.GroupVersion() == gv }) {
+					t.Errorf("%s names %v, but that version doesn't serve the row", field, gv)
+				}
 			}
+		}
+		serves("OrphanThrough", k.OrphanThrough)
+		for _, sub := range k.Subresources {
+			serves("Through of "+sub.Name, sub.Through)
 		}
 	})
 }

@@ -3,6 +3,7 @@
 package extensions
 
 import (
+	appsv1beta1 "k8s.io/api/apps/v1beta1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	extensionsv1beta1 "k8s.io/api/extensions/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,7 +19,7 @@ var Group = registry.Group{
 	Versions: []registry.Version{
 		{Name: "v1beta1", AddToScheme: extensionsv1beta1.AddToScheme, OnDemand: true, Priority: 1},
 	},
-	Types:    []runtime.Object{&autoscalingv1.Scale{}},
+	Types:    []runtime.Object{&autoscalingv1.Scale{}, &appsv1beta1.DeploymentRollback{}},
 	Priority: 17150,
 	Borrowed: []schema.GroupResource{
 		{Group: "apps", Resource: "deployments"},
