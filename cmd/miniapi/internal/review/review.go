@@ -144,7 +144,8 @@ func Do(ctx context.Context, config *rest.Config, request Request, webhook Webho
 	}
 	if len(outcome.Exchanges) == 0 {
 		if outcome.Err == nil {
-			outcome.Err = errors.New("the server calls no webhook for the request")
+			outcome.Err = errors.New("the server calls no webhook for the request: as kube-apiserver since 1.37, it hides the kinds of " +
+				"authentication.k8s.io and authorization.k8s.io from webhooks, besides webhook configurations and policies")
 		}
 		return nil, fmt.Errorf("no review was sent: %w%s", outcome.Err, m.missing(outcome.Err))
 	}
