@@ -119,7 +119,8 @@ func (s *Stores) group(g *Group, enabled serverstorage.APIResourceConfigSource) 
 			}
 			maps.Copy(served, storages)
 			for _, sub := range k.Subresources {
-				if len(sub.Through) > 0 && !slices.Contains(sub.Through, gv) {
+				off := sub.Feature != "" && !s.deps.Enabled(sub.Feature)
+				if off || len(sub.Through) > 0 && !slices.Contains(sub.Through, gv) {
 					delete(served, k.Resource+"/"+sub.Name)
 				}
 			}

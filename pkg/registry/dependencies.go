@@ -47,6 +47,9 @@ type Dependencies struct {
 	ResourceOf func(schema.GroupVersionKind) (schema.GroupVersionResource, bool)
 }
 
+// Enabled reports whether a feature gate is on.
+func (d Dependencies) Enabled(feature featuregate.Feature) bool { return d.gates().Enabled(feature) }
+
 func (d Dependencies) gates() featuregate.FeatureGate {
 	if d.Gates == nil {
 		return features.Default()

@@ -47,8 +47,9 @@ type Version struct {
 	// AddValidations registers the generated validation of the version's Go types in a scheme. It is in a package below
 	// declarative. If it is nil, requests through the version have the generated validation of the hub.
 	AddValidations func(*runtime.Scheme) error
-	// OnDemand is true for a version that is served only if --runtime-config enables it.
-	OnDemand bool
+	// OnDemand is true for a version that is served only if --runtime-config enables it. Removed is true for a version
+	// that kube-apiserver no longer has, even if it emulates a version of Kubernetes that had it.
+	OnDemand, Removed bool
 	// Priority orders the versions of the group: the version with the highest priority comes first. The default is 15
 	// for the preferred version, and 9 for the others.
 	Priority int32
@@ -89,8 +90,9 @@ type Kind struct {
 	Status bool
 	// StatusKeepsMetadata makes the status endpoint ignore changes of the metadata.
 	StatusKeepsMetadata bool
-	// StatusOnCreate keeps the status in a create request. For example, a node registers with its status.
-	StatusOnCreate bool
+	// StatusOnCreate keeps the status in a create request. For example, a node registers with its status. StatusOnUpdate
+	// makes the main endpoint change the status, too.
+	StatusOnCreate, StatusOnUpdate bool
 	// Resets are the dotted paths of fields that the main endpoint doesn't change, besides status. A server-side
 	// apply at the main endpoint never owns these fields. StatusResets are the fields that the status endpoint
 	// doesn't change, besides spec.
@@ -113,6 +115,12 @@ type Kind struct {
 	ReturnDeleted        bool
 	ReturnDeletedThrough []schema.GroupVersion
 
+	// Feature is the feature gate of kube-apiserver without which the kind isn't served. If it is empty, the kind doesn't
+	// depend on a feature gate.
+	Feature featuregate.Feature
+	// Without changes the row for servers on which a feature gate is off. A function gets a copy of the row, and must not
+	// change what decides which resources and subresources are served.
+	Without map[featuregate.Feature]func(*Kind)
 	// Gated are the fields of the kind that depend on feature gates of kube-apiserver, without the fields of its Shape.
 	Gated []Gate
 
@@ -134,6 +142,8 @@ type Subresource struct {
 	Name string
 	// Through are the group versions that serve the subresource. By default, every version of the kind serves it.
 	Through []schema.GroupVersion
+	// Feature is the feature gate of kube-apiserver without which the subresource isn't served.
+	Feature featuregate.Feature
 	// Options is an empty value of the type of the subresource's query parameters, or nil.
 	Options runtime.Object
 	// Update returns the strategy for updates through the subresource, which change only a part of the object. Its
@@ -148,6 +158,24 @@ type Subresource struct {
 
 // KindName returns the name of the kind, such as Pod.
 func (k *Kind) KindName() string { return reflect.TypeOf(k.Object).Elem().Name() }
+
+// reads reports whether the kind depends on a feature gate.
+func (k *Kind) reads(feature featuregate.Feature) bool {
+	_, changes := k.Without[feature]
+	return changes || k.Feature == feature || slices.Contains(k.features(), feature) ||
+		slices.ContainsFunc(k.Subresources, func(sub Subresource) bool { return sub.Feature == feature })
+}
+
+// on returns the row for a server with the feature gates.
+func (k *Kind) on(gates featuregate.FeatureGate) *Kind {
+	row := *k
+	for feature, change := range k.Without {
+		if !gates.Enabled(feature) {
+			change(&row)
+		}
+	}
+	return &row
+}
 
 // features returns the names of the feature gates on which fields of the kind depend.
 func (k *Kind) features() []featuregate.Feature {

@@ -87,6 +87,17 @@ func (t *Table) Prototypes(enabled serverstorage.APIResourceConfigSource, kubern
 	return prototypes
 }
 
+// WithoutFeature returns the resources that aren't served because their feature gate is off.
+func (t *Table) WithoutFeature(gates featuregate.FeatureGate) []schema.GroupVersionResource {
+	var off []schema.GroupVersionResource
+	t.each(func(gv schema.GroupVersion, k *Kind) {
+		if k.Feature != "" && !gates.Enabled(k.Feature) {
+			off = append(off, gv.WithResource(k.Resource))
+		}
+	})
+	return off
+}
+
 // HasResource reports whether the table has a resource in a version, even if it isn't served.
 func (t *Table) HasResource(gvr schema.GroupVersionResource) bool {
 	g := t.group(gvr.Group)
@@ -227,15 +238,15 @@ func (t *Table) Strategy(k *Kind, deps Dependencies) Strategy {
 		}
 	})
 	return Strategy{
-		ObjectTyper: t.scheme, NameGenerator: names.SimpleNameGenerator, Kind: k, Versions: versions, scheme: t.scheme, deps: deps,
+		ObjectTyper: t.scheme, NameGenerator: names.SimpleNameGenerator, Kind: k.on(deps.gates()), Versions: versions, scheme: t.scheme, deps: deps,
 		gates: gatesOff(k.Gated, deps.gates()), shapeGates: gatesOff(k.shapeGates(), deps.gates()),
 	}
 }
 
-// Reads reports whether fields of a kind depend on a feature gate.
+// Reads reports whether a kind depends on a feature gate.
 func (t *Table) Reads(feature featuregate.Feature) bool {
 	reads := false
-	t.each(func(_ schema.GroupVersion, k *Kind) { reads = reads || slices.Contains(k.features(), feature) })
+	t.each(func(_ schema.GroupVersion, k *Kind) { reads = reads || k.reads(feature) })
 	return reads
 }
 
@@ -269,6 +280,9 @@ func (t *Table) removed(gvk schema.GroupVersionKind, kubernetes *version.Version
 	obj, err := t.scheme.New(gvk)
 	if err != nil {
 		return false // this version of the group doesn't have the kind
+	}
+	if g := t.group(gvk.Group); slices.ContainsFunc(g.Versions, func(v Version) bool { return v.Name == gvk.Version && v.Removed }) {
+		return true
 	}
 	life, ends := obj.(interface {
 		APILifecycleRemoved() (major, minor int)

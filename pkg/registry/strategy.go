@@ -15,6 +15,8 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/names"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // Strategy is the strategy by which objects of a kind are created, updated and deleted. All kinds use this type. The
@@ -70,7 +72,7 @@ func (s Strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 
 // PrepareForUpdate implements rest.RESTUpdateStrategy.
 func (s Strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
-	if s.Kind.Status {
+	if s.Kind.Status && !s.Kind.StatusOnUpdate {
 		copyField(obj, old, statusField)
 	}
 	s.DropGated(obj, old)
@@ -111,12 +113,17 @@ func (s Strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) f
 // HooksOf.AuthorizeFirst, it returns the errors of authorization, and then the errors of validation.
 func (s Strategy) judge(validate, authorize func() field.ErrorList) field.ErrorList {
 	if s.Kind.hooks().authorizesFirst() {
-		return append(authorize(), validate()...)
+		return append(authorize(), s.InForce(validate())...)
 	}
-	if errs := validate(); len(errs) > 0 {
+	if errs := s.InForce(validate()); len(errs) > 0 {
 		return errs
 	}
 	return authorize()
+}
+
+// InForce returns the errors of validation without those that don't hold with the feature gates of the server.
+func (s Strategy) InForce(errs field.ErrorList) field.ErrorList {
+	return validation.InForce(errs, s.deps.gates())
 }
 
 // WarningsOnCreate implements rest.RESTCreateStrategy.
@@ -148,7 +155,7 @@ func (s Strategy) DefaultGarbageCollectionPolicy(ctx context.Context) rest.Garba
 // GetResetFields returns the fields that a server-side apply at the main endpoint never owns.
 func (s Strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	fields := slices.Clone(s.Kind.Resets)
-	if s.Kind.Status {
+	if s.Kind.Status && !s.Kind.StatusOnUpdate {
 		fields = append(fields, "status")
 	}
 	if len(fields) == 0 {

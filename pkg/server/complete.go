@@ -56,7 +56,7 @@ func (o *Options) Complete() (_ CompletedOptions, err error) {
 		errs = append(errs, err)
 	}
 	enabled := apis.Config{
-		Table: builtin.Table(), Versions: o.globals.Versions(), RuntimeConfig: o.APIs.RuntimeConfig,
+		Table: builtin.Table(), Versions: o.globals.Versions(), Gates: o.globals.Gates(), RuntimeConfig: o.APIs.RuntimeConfig,
 		ForwardCompatible:              o.ServerRun.EmulationForwardCompatible,
 		RuntimeConfigForwardCompatible: o.ServerRun.RuntimeConfigEmulationForwardCompatible,
 	}

@@ -19,9 +19,11 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/noderestriction"
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/podtopologylabels"
 	"github.com/miniapi-dev/miniapi/pkg/controllers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/autoscaling"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication"
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
@@ -343,8 +345,10 @@ func (o *Options) ReadsFeatureGate(name string) bool {
 	return o.globals.OfLibraries(gate) || builtin.Table().Reads(gate) || slices.Contains(readGates, gate)
 }
 
-// readGates are feature gates of kube-apiserver that the server reads, besides those of fields in the table of kinds.
-var readGates = []featuregate.Feature{autoscaling.ScaleToZero, noderestriction.AudienceGate}
+// readGates are feature gates of kube-apiserver that the server reads, besides those of rows in the table of kinds.
+var readGates = []featuregate.Feature{
+	autoscaling.ScaleToZero, noderestriction.AudienceGate, podtopologylabels.Gate, validation.StrictAddresses, validation.RelaxedServiceNames,
+}
 
 // AddMetrics records the chosen gates and versions in the metrics of the process. Call it only in a program that runs
 // one server.

@@ -56,7 +56,7 @@ func goodServer(t *testing.T) *backend {
 	if err := os.WriteFile(policy, []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: RequestResponse}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	srv := miniapitest.Start(t, miniapitest.WithAPIs("api/all", "api/legacy", "apps/v1beta2=false"), inprocess.WithServerOptions(func(o *server.Options) {
+	srv := miniapitest.Start(t, miniapitest.WithAPIs("api/all", "api/legacy", "apps/v1beta2=false"), miniapitest.WithFeatureGates(map[string]bool{"GenericWorkload": true}), inprocess.WithServerOptions(func(o *server.Options) {
 		o.Audit.PolicyFile, o.Audit.LogOptions.Path = policy, log
 	}))
 	return &backend{srv.Config(), log}

@@ -175,7 +175,7 @@ func TestPluginsRefuseBetweenTheWebhooks(t *testing.T) {
 	placed := pod("placed")
 	placed.Spec.NodeName, placed.Spec.Resources = "n", &corev1.ResourceRequirements{Limits: memory("64Mi")}
 	srv := miniapitest.Start(t,
-		miniapitest.WithAPIs("scheduling.k8s.io/v1beta1"), miniapitest.WithAdmissionPlugins("DenyServiceExternalIPs"),
+		miniapitest.WithAPIs("scheduling.k8s.io/v1beta1"), miniapitest.WithFeatureGates(workloads), miniapitest.WithAdmissionPlugins("DenyServiceExternalIPs"),
 		miniapitest.WithObjects(
 			&storagev1.StorageClass{ObjectMeta: named("fixed"), Provisioner: "example.com/p"}, in("default", fixed),
 			&corev1.Node{ObjectMeta: named("n")}, in("default", placed), request,

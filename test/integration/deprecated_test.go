@@ -17,7 +17,7 @@ func TestDeprecatedVersions(t *testing.T) {
 	const agent = "deprecated"
 	events := make(chan *auditv1.Event, 1)
 	policy := &auditv1.Policy{Rules: []auditv1.PolicyRule{{Level: auditv1.LevelMetadata}}}
-	srv := miniapitest.Start(t, miniapitest.WithAPIs("api/beta", "api/alpha"), miniapitest.WithAudit(policy, func(e *auditv1.Event) {
+	srv := miniapitest.Start(t, miniapitest.WithAPIs("api/beta", "api/alpha"), miniapitest.WithFeatureGates(workloads), miniapitest.WithAudit(policy, func(e *auditv1.Event) {
 		if e.UserAgent == agent && e.Stage == auditv1.StageResponseComplete {
 			events <- e
 		}

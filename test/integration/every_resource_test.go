@@ -39,7 +39,7 @@ var objectsYAML []byte
 // each request only in its own version, and allow several reviews.
 func TestEveryResource(t *testing.T) {
 	t.Parallel()
-	srv := miniapitest.Start(t, miniapitest.WithAPIs("api/all", "api/legacy"),
+	srv := miniapitest.Start(t, miniapitest.WithAPIs("api/all", "api/legacy"), miniapitest.WithFeatureGates(workloads),
 		// The plugin would add finalizers to objects, and no controller would remove them.
 		miniapitest.WithoutAdmissionPlugins("StorageObjectInUseProtection"))
 	define(t, srv, "widgets", "Widget", "v1", "v1beta1")

@@ -37,7 +37,7 @@ func namespaceGone(t *testing.T, client kubernetes.Interface, name string) {
 // Deleting a namespace deletes the objects in it, of every namespaced kind.
 func TestDeletedNamespaceIsEmptied(t *testing.T) {
 	t.Parallel()
-	srv := miniapitest.Start(t, withControllers("namespace"), miniapitest.WithAPIs("api/all"),
+	srv := miniapitest.Start(t, withControllers("namespace"), miniapitest.WithAPIs("api/all"), miniapitest.WithFeatureGates(workloads),
 		// The plugin would add finalizers to objects, and no controller would remove them.
 		miniapitest.WithoutAdmissionPlugins("StorageObjectInUseProtection"))
 	define(t, srv, "widgets", "Widget", "v1")

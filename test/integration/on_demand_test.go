@@ -10,7 +10,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Kinds are served in v1 by default. An option can turn on older versions, and kinds without a version v1.
+// workloads are the feature gates with which workloads and groups of pods are served.
+var workloads = map[string]bool{"GenericWorkload": true}
+
+// Kinds are served in v1 by default. An option can turn on older versions, and kinds without a version v1. A kind whose
+// feature gate is off isn't served, even by name.
 func TestKindsOnDemand(t *testing.T) {
 	t.Parallel()
 	versions := []struct{ gv, resource string }{
@@ -29,21 +33,27 @@ func TestKindsOnDemand(t *testing.T) {
 		{"coordination.k8s.io/v1alpha2", "leasecandidates"},
 		{"certificates.k8s.io/v1alpha1", "clustertrustbundles"},
 	}
-	const ga, beta, alpha = 4, 11, 13
+	const ga, gated, beta, alpha = 4, 9, 11, 13
 	for _, test := range []struct {
 		name, reason string
 		apis         []string
+		gates        map[string]bool
 		served       []int
 	}{
-		{"default", "these versions are on by default in kube-apiserver", nil, []int{0, ga}},
-		{"one", "a version is asked for by name", []string{"scheduling.k8s.io/v1beta1"}, []int{0, ga, 9, beta}},
-		{"beta", "api/beta turns on all beta versions", []string{"api/beta"}, []int{0, beta}},
-		{"alpha", "all alpha versions that kube-apiserver still has", []string{"api/alpha"}, []int{0, ga, beta, alpha}},
-		{"legacy", "all versions that kube-apiserver no longer has", []string{"api/legacy"}, []int{0, ga, alpha, len(versions)}},
+		{"default", "these versions are on by default in kube-apiserver", nil, nil, []int{0, ga}},
+		{"one", "a version is asked for by name", []string{"scheduling.k8s.io/v1beta1"}, workloads, []int{0, ga, gated, beta}},
+		{"gate off", "the feature gate GenericWorkload is off by default", []string{"scheduling.k8s.io/v1beta1"}, nil, []int{0, ga}},
+		{"resource with its gate off", "the gate counts for a resource that is asked for by name, too",
+			[]string{"scheduling.k8s.io/v1beta1/workloads"}, nil, []int{0, ga}},
+		{"another gate off", "the feature gates of kinds that are served by default can be turned off", nil,
+			map[string]bool{"ClusterTrustBundle": false, "PodCertificateRequest": false, "ClusterTrustBundleProjection": false}, []int{2, ga}},
+		{"beta", "api/beta turns on all beta versions", []string{"api/beta"}, workloads, []int{0, beta}},
+		{"alpha", "all alpha versions that kube-apiserver still has", []string{"api/alpha"}, workloads, []int{0, ga, beta, alpha}},
+		{"legacy", "all versions that kube-apiserver no longer has", []string{"api/legacy"}, nil, []int{0, ga, alpha, len(versions)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			client := must(kubernetes.NewForConfig(miniapitest.Start(t, miniapitest.WithAPIs(test.apis...)).Config()))(t)
+			client := must(kubernetes.NewForConfig(miniapitest.Start(t, miniapitest.WithAPIs(test.apis...), miniapitest.WithFeatureGates(test.gates)).Config()))(t)
 			for i, v := range versions {
 				want := i >= test.served[0] && i < test.served[1] || len(test.served) > 2 && i >= test.served[2] && i < test.served[3]
 				list, err := client.Discovery().ServerResourcesForGroupVersion(v.gv)

@@ -17,7 +17,7 @@ import (
 func TestPodGroups(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	client := must(kubernetes.NewForConfig(miniapitest.Start(t, miniapitest.WithAPIs("scheduling.k8s.io/v1beta1")).Config()))(t)
+	client := must(kubernetes.NewForConfig(miniapitest.Start(t, miniapitest.WithAPIs("scheduling.k8s.io/v1beta1"), miniapitest.WithFeatureGates(workloads)).Config()))(t)
 	must(client.SchedulingV1().PriorityClasses().Create(ctx, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000}, metav1.CreateOptions{}))(t)
 	policy := schedulingv1beta1.PodGroupSchedulingPolicy{Basic: &schedulingv1beta1.BasicSchedulingPolicy{}}
 	group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "g"}, Spec: schedulingv1beta1.PodGroupSpec{

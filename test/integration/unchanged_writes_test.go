@@ -29,7 +29,7 @@ import (
 // suite test only ConfigMaps.
 func TestUnchangedWrites(t *testing.T) {
 	t.Parallel()
-	srv := miniapitest.Start(t, miniapitest.WithAPIs("api/all", "api/legacy"), miniapitest.WithCRDs("testdata/gadgets.yaml"),
+	srv := miniapitest.Start(t, miniapitest.WithAPIs("api/all", "api/legacy"), miniapitest.WithFeatureGates(workloads), miniapitest.WithCRDs("testdata/gadgets.yaml"),
 		// The plugin would add finalizers to objects, and no controller would remove them.
 		miniapitest.WithoutAdmissionPlugins("StorageObjectInUseProtection"))
 	define(t, srv, "widgets", "Widget", "v1", "v1beta1")

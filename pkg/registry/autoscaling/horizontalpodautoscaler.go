@@ -1,14 +1,12 @@
 package autoscaling
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,11 +35,13 @@ var horizontalPodAutoscalerKind = registry.Kind{
 		registry.DefaultOf(defaultHorizontalPodAutoscaler),
 		registry.DefaultOf(defaultHorizontalPodAutoscalerV1),
 	},
-	Status:  true,
+	Status:     true,
+	Generation: true,
+	Without: map[featuregate.Feature]func(*registry.Kind){
+		"HPAGeneration": func(k *registry.Kind) { k.Generation = false },
+	},
 	Printer: &horizontalPodAutoscalerColumns,
 	Hooks: registry.HooksOf[*autoscalingv2.HorizontalPodAutoscaler]{
-		PrepareForCreate:     setGeneration,
-		PrepareForUpdate:     countChanges,
 		Validate:             validateHorizontalPodAutoscaler,
 		ValidateUpdate:       validateHorizontalPodAutoscalerUpdate,
 		ValidateStatusUpdate: validateHorizontalPodAutoscalerStatusUpdate,
@@ -98,20 +98,6 @@ func defaultScalingRules(rules *autoscalingv2.HPAScalingRules, unset autoscaling
 // the defaults of metrics, because the metrics may be in an annotation: the conversion to v2 sets these defaults.
 func defaultHorizontalPodAutoscalerV1(h *autoscalingv1.HorizontalPodAutoscaler) {
 	defaults.Pointer(&h.Spec.MinReplicas, 1)
-}
-
-// setGeneration sets the generation of a new autoscaler.
-func setGeneration(_ context.Context, h *autoscalingv2.HorizontalPodAutoscaler) {
-	if defaults.Since(defaults.Kubernetes137) {
-		h.Generation = 1
-	}
-}
-
-// countChanges increments the generation of an autoscaler if the update changes the spec.
-func countChanges(_ context.Context, h, old *autoscalingv2.HorizontalPodAutoscaler) {
-	if defaults.Since(defaults.Kubernetes137) && !apiequality.Semantic.DeepEqual(h.Spec, old.Spec) {
-		h.Generation = old.Generation + 1
-	}
 }
 
 func validateHorizontalPodAutoscaler(o *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {

@@ -20,6 +20,7 @@ import (
 var clusterTrustBundleKind = registry.Kind{
 	Resource: "clustertrustbundles",
 	Object:   &certificatesv1.ClusterTrustBundle{}, List: &certificatesv1.ClusterTrustBundleList{},
+	Feature:           "ClusterTrustBundle",
 	ConditionalUpdate: true,
 	Printer:           &clusterTrustBundleColumns,
 	Hooks: registry.HooksOf[*certificatesv1.ClusterTrustBundle]{

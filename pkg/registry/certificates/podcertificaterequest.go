@@ -41,6 +41,7 @@ import (
 var podCertificateRequestKind = registry.Kind{
 	Resource:   "podcertificaterequests",
 	Namespaced: true,
+	Feature:    "PodCertificateRequest",
 	// The server handles objects as v1beta1, because v1 has fewer fields: in v1beta1, the key may be in a field of
 	// its own, outside of the certificate request.
 	Object: &certificatesv1beta1.PodCertificateRequest{}, List: &certificatesv1beta1.PodCertificateRequestList{},

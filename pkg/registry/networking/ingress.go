@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	extensionsv1beta1 "k8s.io/api/extensions/v1beta1"
@@ -66,11 +67,18 @@ func validateIngress(o *networkingv1.Ingress) field.ErrorList {
 func validateIngressUpdate(o, old *networkingv1.Ingress) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	var lenient ingressLeniency
+	if old.Spec.DefaultBackend != nil {
+		lenient.serviceNames = relaxedServiceName(old.Spec.DefaultBackend)
+	}
 	for _, tls := range old.Spec.TLS {
 		lenient.secretNames = lenient.secretNames || len(tlsSecret(tls.SecretName)) > 0
 	}
 	for _, rule := range old.Spec.Rules {
-		lenient.wildcards = lenient.wildcards || strings.Contains(rule.Host, "*") && len(ingressPaths(nil, &rule)) > 0
+		lenient.wildcards = lenient.wildcards || strings.Contains(rule.Host, "*") && len(ingressPaths(nil, &rule, lenient)) > 0
+		if rule.HTTP != nil {
+			lenient.serviceNames = lenient.serviceNames || slices.ContainsFunc(rule.HTTP.Paths,
+				func(p networkingv1.HTTPIngressPath) bool { return relaxedServiceName(&p.Backend) })
+		}
 	}
 	f.Merge(validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain).Errs, ingressSpec(&o.Spec, lenient))
 	return f.Errs
@@ -94,7 +102,14 @@ func validateIngressStatusUpdate(o, old *networkingv1.Ingress) field.ErrorList {
 }
 
 // ingressLeniency says which invalid parts an update may have, because the stored ingress has them too.
-type ingressLeniency struct{ secretNames, wildcards bool }
+type ingressLeniency struct{ secretNames, wildcards, serviceNames bool }
+
+// relaxedServiceName reports whether the name of a backend's Service is valid only with the feature gate
+// validation.RelaxedServiceNames.
+func relaxedServiceName(b *networkingv1.IngressBackend) bool {
+	return b.Service != nil && len(apivalidation.NameIsDNSLabel(b.Service.Name, false)) == 0 &&
+		len(apivalidation.NameIsDNS1035Label(b.Service.Name, false)) > 0
+}
 
 func ingressSpec(spec *networkingv1.IngressSpec, lenient ingressLeniency) field.ErrorList {
 	var f validation.Findings
@@ -102,7 +117,7 @@ func ingressSpec(spec *networkingv1.IngressSpec, lenient ingressLeniency) field.
 	f.AddIf(len(spec.Rules) == 0 && spec.DefaultBackend == nil,
 		field.Invalid(path, validation.Unversioned(spec.Rules), "either `defaultBackend` or `rules` must be specified"))
 	if spec.DefaultBackend != nil {
-		f.Merge(ingressBackend(path.Child("defaultBackend"), spec.DefaultBackend))
+		f.Merge(ingressBackend(path.Child("defaultBackend"), spec.DefaultBackend, lenient))
 	}
 	for i, rule := range spec.Rules {
 		path := path.Child("rules").Index(i)
@@ -113,7 +128,7 @@ func ingressSpec(spec *networkingv1.IngressSpec, lenient ingressLeniency) field.
 			f.Merge(ingressHost(path.Child("host"), rule.Host))
 		}
 		if !wildcard || !lenient.wildcards {
-			f.Merge(ingressPaths(path, &rule))
+			f.Merge(ingressPaths(path, &rule, lenient))
 		}
 	}
 	for i, tls := range spec.TLS {
@@ -145,7 +160,7 @@ func tlsSecret(name string) []string {
 	return apivalidation.NameIsDNSSubdomain(name, false)
 }
 
-func ingressPaths(path *field.Path, rule *networkingv1.IngressRule) field.ErrorList {
+func ingressPaths(path *field.Path, rule *networkingv1.IngressRule, lenient ingressLeniency) field.ErrorList {
 	if rule.HTTP == nil {
 		return nil
 	}
@@ -153,12 +168,12 @@ func ingressPaths(path *field.Path, rule *networkingv1.IngressRule) field.ErrorL
 	paths := path.Child("http", "paths")
 	f.AddIf(len(rule.HTTP.Paths) == 0, field.Required(paths, ""))
 	for i := range rule.HTTP.Paths {
-		f.Merge(ingressPath(paths.Index(i), &rule.HTTP.Paths[i]))
+		f.Merge(ingressPath(paths.Index(i), &rule.HTTP.Paths[i], lenient))
 	}
 	return f.Errs
 }
 
-func ingressPath(at *field.Path, p *networkingv1.HTTPIngressPath) field.ErrorList {
+func ingressPath(at *field.Path, p *networkingv1.HTTPIngressPath, lenient ingressLeniency) field.ErrorList {
 	if p.PathType == nil {
 		return field.ErrorList{field.Required(at.Child("pathType"), "pathType must be specified")}
 	}
@@ -179,11 +194,11 @@ func ingressPath(at *field.Path, p *networkingv1.HTTPIngressPath) field.ErrorLis
 	case networkingv1.PathTypeImplementationSpecific:
 		f.AddIf(p.Path != "" && !absolute, field.Invalid(path, p.Path, "must be an absolute path"))
 	}
-	f.Merge(ingressBackend(at.Child("backend"), &p.Backend))
+	f.Merge(ingressBackend(at.Child("backend"), &p.Backend, lenient))
 	return f.Errs
 }
 
-func ingressBackend(path *field.Path, b *networkingv1.IngressBackend) field.ErrorList {
+func ingressBackend(path *field.Path, b *networkingv1.IngressBackend, lenient ingressLeniency) field.ErrorList {
 	switch {
 	case b.Resource != nil && b.Service != nil:
 		return field.ErrorList{field.Invalid(path, "", "cannot set both resource and service backends")}
@@ -192,7 +207,13 @@ func ingressBackend(path *field.Path, b *networkingv1.IngressBackend) field.Erro
 	case b.Service == nil:
 		return field.ErrorList{field.Invalid(path, "", "resource or service backend is required")}
 	}
-	f := validation.Findings{Errs: validation.Required(validation.Named(apivalidation.NameIsDNSLabel), path.Child("service", "name"), b.Service.Name)}
+	named := func(name apivalidation.ValidateNameFunc) field.ErrorList {
+		return validation.Required(validation.Named(name), path.Child("service", "name"), b.Service.Name)
+	}
+	f := validation.Findings{Errs: named(apivalidation.NameIsDNSLabel)}
+	if !lenient.serviceNames {
+		f.Errs = validation.Switch(validation.RelaxedServiceNames, f.Errs, named(apivalidation.NameIsDNS1035Label))
+	}
 	port := path.Child("service", "port")
 	switch p := b.Service.Port; {
 	case p.Name != "" && p.Number != 0:

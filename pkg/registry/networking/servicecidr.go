@@ -7,6 +7,7 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/component-base/featuregate"
 	utilsnet "k8s.io/utils/net"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
@@ -20,7 +21,10 @@ var serviceCIDRKind = registry.Kind{
 	Object:   &networkingv1.ServiceCIDR{}, List: &networkingv1.ServiceCIDRList{},
 	Status:              true,
 	StatusKeepsMetadata: true,
-	Printer:             &serviceCIDRColumns,
+	Without: map[featuregate.Feature]func(*registry.Kind){
+		"ServiceCIDRStatusFieldWiping": func(k *registry.Kind) { k.StatusOnCreate, k.StatusOnUpdate = true, true },
+	},
+	Printer: &serviceCIDRColumns,
 	Hooks: registry.HooksOf[*networkingv1.ServiceCIDR]{
 		Validate:       validateServiceCIDR,
 		ValidateUpdate: validateServiceCIDRUpdate,

@@ -19,6 +19,7 @@ import (
 var podGroupKind = registry.Kind{
 	Resource:   "podgroups",
 	Namespaced: true,
+	Feature:    "GenericWorkload",
 	Object:     &schedulingv1beta1.PodGroup{}, List: &schedulingv1beta1.PodGroupList{},
 	Defaults:            []registry.Default{registry.DefaultOf(defaultPodGroupV1beta1)},
 	Status:              true,

@@ -15,6 +15,7 @@ import (
 var workloadKind = registry.Kind{
 	Resource:   "workloads",
 	Namespaced: true,
+	Feature:    "GenericWorkload",
 	Object:     &schedulingv1beta1.Workload{}, List: &schedulingv1beta1.WorkloadList{},
 	Printer: &workloadColumns,
 	Hooks: registry.HooksOf[*schedulingv1beta1.Workload]{

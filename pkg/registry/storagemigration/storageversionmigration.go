@@ -19,6 +19,7 @@ import (
 var storageVersionMigrationKind = registry.Kind{
 	Resource: "storageversionmigrations",
 	Object:   &storagemigrationv1.StorageVersionMigration{}, List: &storagemigrationv1.StorageVersionMigrationList{},
+	Feature:             "StorageVersionMigrator",
 	Status:              true,
 	StatusKeepsMetadata: true,
 	ConditionalUpdate:   true,

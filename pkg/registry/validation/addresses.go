@@ -22,13 +22,15 @@ func LoadBalancerHost(path *field.Path, host string) field.ErrorList {
 // LegacyIP checks an address in a field that accepted malformed addresses in the past. An address that is also in
 // the argument "stored" stays valid (KEP-4858).
 func LegacyIP(path *field.Path, value string, stored []string) field.ErrorList {
-	return utilvalidation.IsValidIPForLegacyField(path, value, true, stored)
+	return Switch(StrictAddresses, utilvalidation.IsValidIPForLegacyField(path, value, true, stored),
+		utilvalidation.IsValidIPForLegacyField(path, value, false, stored))
 }
 
 // LegacyCIDR checks an address range in a field that accepted malformed ranges in the past. A range that is also in the
 // argument "stored" stays valid (KEP-4858).
 func LegacyCIDR(path *field.Path, value string, stored []string) field.ErrorList {
-	return utilvalidation.IsValidCIDRForLegacyField(path, value, true, stored)
+	return Switch(StrictAddresses, utilvalidation.IsValidCIDRForLegacyField(path, value, true, stored),
+		utilvalidation.IsValidCIDRForLegacyField(path, value, false, stored))
 }
 
 // EndpointIP refuses addresses that can't be endpoints, such as link-local addresses. Unlike kube-apiserver, it

@@ -20,6 +20,7 @@ import (
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	"k8s.io/component-base/cli/flag"
 	basecompatibility "k8s.io/component-base/compatibility"
+	"k8s.io/component-base/featuregate"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
@@ -30,6 +31,8 @@ const runtimeConfigForm = "the flag takes GROUP/VERSION[/RESOURCE]=true|false, v
 type Config struct {
 	Table    *registry.Table
 	Versions basecompatibility.EffectiveVersion
+	// Gates are the feature gates of the server. A kind whose feature gate is off isn't served.
+	Gates featuregate.FeatureGate
 	// RuntimeConfig is the value of --runtime-config.
 	RuntimeConfig flag.ConfigurationMap
 	// ForwardCompatible and RuntimeConfigForwardCompatible are the values of --emulation-forward-compatible and
@@ -90,6 +93,7 @@ func (o Config) Enabled() (*serverstorage.ResourceConfig, error) {
 	if err := o.emulate(apis); err != nil {
 		return nil, fmt.Errorf("--runtime-config %s: %w", o.RuntimeConfig.String(), err)
 	}
+	apis.DisableResources(o.Table.WithoutFeature(o.Gates)...)
 	return apis, nil
 }
 

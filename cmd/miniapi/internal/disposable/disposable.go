@@ -36,6 +36,7 @@ func (d Server) Do(ctx context.Context, errOut io.Writer, work func(context.Cont
 	run.Server.Serving.BindPort = 0
 	run.Server.Authorization.Modes = []string{authorization.ModeAlwaysAllow}
 	run.Server.APIs.RuntimeConfig = map[string]string{"api/all": "true", "api/legacy": "true"}
+	run.Server.FeatureGates = map[string]bool{"GenericWorkload": true} // workloads and groups of pods need it
 	if err := run.Begin(errOut, &logging.Quiet{To: errOut}); err != nil {
 		return err
 	}

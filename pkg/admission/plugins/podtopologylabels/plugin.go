@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/component-base/featuregate"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/reader"
 )
@@ -22,22 +23,31 @@ import (
 // Name is the plugin's name in flags and in files of configuration.
 const Name = "PodTopologyLabels"
 
+// Gate is the feature gate without which the plugin does nothing.
+const Gate featuregate.Feature = "PodTopologyLabelsAdmission"
+
 // copied are the keys of the labels that are copied from the node to the pod.
 var copied = []string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion}
 
 // New returns the plugin.
 func New() *Plugin {
-	return &Plugin{reader.NewHandler(admission.Create)}
+	return &Plugin{Handler: reader.NewHandler(admission.Create)}
 }
 
 // Plugin copies the labels for zone and region from nodes to pods.
-type Plugin struct{ *reader.Handler }
+type Plugin struct {
+	*reader.Handler
+	off bool
+}
 
 var _ admission.MutationInterface = &Plugin{}
 
+// InspectFeatureGates implements initializer.WantsFeatures.
+func (p *Plugin) InspectFeatureGates(gates featuregate.FeatureGate) { p.off = !gates.Enabled(Gate) }
+
 // Admit implements admission.MutationInterface.
 func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	if a.GetResource().GroupResource() != corev1.Resource("pods") {
+	if p.off || a.GetResource().GroupResource() != corev1.Resource("pods") {
 		return nil
 	}
 	switch a.GetSubresource() {

@@ -3,6 +3,7 @@ package pod
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,15 +27,20 @@ var BindingKind = registry.Kind{
 }
 
 // bindingREST serves pods/binding, which assigns a pod to a node.
-type bindingREST struct{ pods *registry.Storage }
+type bindingREST struct {
+	pods *registry.Storage
+	// copiesLabels is true if the pod gets the labels of the Binding. The admission plugin PodTopologyLabels adds the
+	// node's labels to the Binding.
+	copiesLabels bool
+}
 
 var (
 	_ rest.NamedCreater                   = &bindingREST{}
 	_ rest.SubresourceObjectMetaPreserver = &bindingREST{}
 )
 
-func newBinding(pods *registry.Storage, _ registry.Dependencies) (rest.Storage, error) {
-	return &bindingREST{pods}, nil
+func newBinding(pods *registry.Storage, deps registry.Dependencies) (rest.Storage, error) {
+	return &bindingREST{pods, deps.Enabled("PodTopologyLabelsAdmission")}, nil
 }
 
 func (r *bindingREST) New() runtime.Object { return &corev1.Binding{} }
@@ -77,7 +83,7 @@ func (r *bindingREST) bind(ctx context.Context, binding *corev1.Binding, dryRun 
 	if binding.ResourceVersion != "" {
 		preconditions.ResourceVersion = &binding.ResourceVersion
 	}
-	err := registry.Change(ctx, r.pods, binding.Name, preconditions, dryRun, func(pod *corev1.Pod) error { return assign(pod, binding) })
+	err := registry.Change(ctx, r.pods, binding.Name, preconditions, dryRun, func(pod *corev1.Pod) error { return r.assign(pod, binding) })
 	if _, ok := err.(*apierrors.StatusError); err != nil && !ok { //nolint:errorlint // k8s.io/apiserver never wraps these errors
 		return apierrors.NewConflict(corev1.Resource("pods/binding"), binding.Name, err)
 	}
@@ -97,7 +103,7 @@ func validateBinding(binding *corev1.Binding) field.ErrorList {
 }
 
 // assign sets the fields of a pod that a Binding determines.
-func assign(pod *corev1.Pod, binding *corev1.Binding) error {
+func (r *bindingREST) assign(pod *corev1.Pod, binding *corev1.Binding) error {
 	switch {
 	case pod.DeletionTimestamp != nil:
 		return fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", pod.Name)
@@ -115,12 +121,11 @@ func assign(pod *corev1.Pod, binding *corev1.Binding) error {
 	for k, v := range binding.Annotations {
 		pod.Annotations[k] = v
 	}
-	// The admission plugin PodTopologyLabels has added the node's labels to the Binding.
-	if pod.Labels == nil && len(binding.Labels) > 0 {
-		pod.Labels = map[string]string{}
-	}
-	for k, v := range binding.Labels {
-		pod.Labels[k] = v
+	if r.copiesLabels {
+		if pod.Labels == nil && len(binding.Labels) > 0 {
+			pod.Labels = map[string]string{}
+		}
+		maps.Copy(pod.Labels, binding.Labels)
 	}
 	setPodCondition(&pod.Status, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue})
 	return nil
@@ -153,7 +158,11 @@ func newLegacyBinding(_ *registry.Storage, deps registry.Dependencies) (rest.Sto
 	if err != nil {
 		return nil, err
 	}
-	return &legacyBindingREST{&bindingREST{pods}}, nil
+	bindings, err := newBinding(pods, deps)
+	if err != nil {
+		return nil, err
+	}
+	return &legacyBindingREST{bindings.(*bindingREST)}, nil
 }
 
 func (r *legacyBindingREST) New() runtime.Object { return r.bindings.New() }

@@ -34,7 +34,7 @@ var Kind = registry.Kind{
 		{Name: "log", Options: &corev1.PodLogOptions{}, Storage: newLog},
 		sessionSubresource("portforward", portForwardSession),
 		connect.ProxySubresource(func(o *corev1.PodProxyOptions) string { return o.Path }, connect.LocatePods),
-		{Name: "resize", Update: podResize.update},
+		{Name: "resize", Feature: "InPlacePodVerticalScaling", Update: podResize.update},
 	},
 	StatusResets: []string{"metadata.deletionTimestamp", "metadata.ownerReferences"},
 	Printer:      &podColumns,

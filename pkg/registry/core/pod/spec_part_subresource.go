@@ -43,7 +43,7 @@ func (s podPartStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Ob
 }
 
 func (s podPartStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	return append(s.part.validate(obj.(*corev1.Pod), old.(*corev1.Pod)), s.ValidateShape(obj)...)
+	return s.InForce(append(s.part.validate(obj.(*corev1.Pod), old.(*corev1.Pod)), s.ValidateShape(obj)...))
 }
 
 func (s podPartStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {

@@ -19,8 +19,9 @@ const onlyForLoadBalancers = "may only be used when `type` is 'LoadBalancer'"
 
 // validateService checks a new service. Its addresses and ports have been allocated before.
 func validateService(o *corev1.Service) field.ErrorList {
-	// Since Kubernetes 1.36, a name may start with a digit (KEP-5311).
-	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSLabel)
+	f := validation.Findings{Errs: validation.Switch(validation.RelaxedServiceNames,
+		validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSLabel).Errs,
+		validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNS1035Label).Errs)}
 	f.Merge(validateBoth(o, nil))
 	return f.Errs
 }
