@@ -3,7 +3,9 @@ package openapi
 import (
 	"fmt"
 	"strings"
+	"sync"
 
+	"github.com/NYTimes/gziphandler"
 	"github.com/emicklei/go-restful/v3"
 	crdlisters "k8s.io/apiextensions-apiserver/pkg/client/listers/apiextensions/v1"
 	crdopenapi "k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder"
@@ -24,22 +26,11 @@ import (
 // The v3 documents don't include the custom resources: Follow adds them to the service that Serve returns.
 func Serve(mux common.PathHandlerByGroupVersion, crds crdlisters.CustomResourceDefinitionLister, others func() []cached.Result[*spec.Swagger], all ...Part) (*handler3.OpenAPIService, error) {
 	mux = notFoundMux{mux}
-	static := cached.Once(cached.Func(func() (*spec.Swagger, string, error) {
-		swagger, err := describeV2(all)
-		return swagger, "static", err
+	mux.Handle("/openapi/v2", gziphandler.GzipHandler(&documentV2{
+		kinds:     onceEncoded(func() (*spec.Swagger, error) { return describeV2(all) }),
+		resources: &customResources{definitions: crds},
+		others:    others,
 	}))
-	own := cached.MergeList(func(parts []cached.Result[*spec.Swagger]) (*spec.Swagger, string, error) {
-		if parts[0].Err != nil {
-			return nil, "", parts[0].Err
-		}
-		if parts[1].Err != nil || parts[1].Value == nil {
-			return parts[0].Value, parts[0].Etag, nil
-		}
-		merged, err := crdopenapi.MergeSpecs(parts[0].Value, parts[1].Value)
-		return merged, parts[0].Etag + parts[1].Etag, err
-	}, []cached.Value[*spec.Swagger]{static, customResources(crds)})
-	v2 := handler.NewOpenAPIServiceLazy(withOthers(own, others))
-	v2.RegisterOpenAPIVersionedService("/openapi/v2", mux)
 
 	v3 := handler3.NewOpenAPIService()
 	if err := v3.RegisterOpenAPIV3VersionedService("/openapi/v3", mux); err != nil {
@@ -57,6 +48,26 @@ func Serve(mux common.PathHandlerByGroupVersion, crds crdlisters.CustomResourceD
 		}
 	}
 	return v3, nil
+}
+
+// onceEncoded returns a function that makes a document at its first call, and returns it with its encoding.
+func onceEncoded(made func() (*spec.Swagger, error)) func() (*spec.Swagger, *fragment, error) {
+	document := sync.OnceValues(made)
+	encoded := sync.OnceValues(func() (*fragment, error) {
+		swagger, err := document()
+		if err != nil {
+			return nil, err
+		}
+		return newFragment("static", swagger)
+	})
+	return func() (*spec.Swagger, *fragment, error) {
+		f, err := encoded()
+		if err != nil {
+			return nil, nil, err
+		}
+		swagger, err := document()
+		return swagger, f, err
+	}
 }
 
 // Services maps the path of each web service, such as /apis/apps/v1, to a function that returns the web service.
