@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/kube-openapi/pkg/cached"
 	"k8s.io/kube-openapi/pkg/handler3"
 	"k8s.io/kube-openapi/pkg/spec3"
 )
@@ -87,7 +86,7 @@ func (d *Documents) describe(name string) {
 		d.OpenAPIService.DeleteGroupVersion(name)
 		return
 	}
-	d.UpdateGroupVersionLazy(name, cached.Once(cached.Func(func() (*spec3.OpenAPI, string, error) { return d.document(name) })))
+	d.UpdateGroupVersionLazy(name, encodedOnce(func() (*spec3.OpenAPI, string, error) { return d.document(name) }))
 }
 
 // serving returns the custom resource definitions that serve the version of a document, in the order of their names.

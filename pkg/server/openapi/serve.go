@@ -38,16 +38,35 @@ func Serve(mux common.PathHandlerByGroupVersion, crds crdlisters.CustomResourceD
 	}
 	for _, part := range all {
 		for root, made := range part.services {
-			v3.UpdateGroupVersionLazy(strings.TrimPrefix(root, "/"), cached.Once(cached.Func(func() (*spec3.OpenAPI, string, error) {
+			v3.UpdateGroupVersionLazy(strings.TrimPrefix(root, "/"), encodedOnce(func() (*spec3.OpenAPI, string, error) {
 				document, err := describeV3(root, made, part.v3())
 				if err != nil { // without a document, the response is "not found"
 					klog.ErrorS(err, "the OpenAPI document of an API can't be made, and isn't served", "path", root)
 				}
 				return document, "static", err
-			})))
+			}))
 		}
 	}
 	return v3, nil
+}
+
+// encodedOnce returns a document for kube-openapi's handler of OpenAPI v3, which encodes the document when it first gets
+// it, and keeps both forms. The handler gets it again, one call after the other, only to compare its ETag. So the second
+// call drops the content, which takes several times as much memory as its encoding.
+func encodedOnce(made func() (*spec3.OpenAPI, string, error)) cached.Value[*spec3.OpenAPI] {
+	document := sync.OnceValue(func() cached.Result[*spec3.OpenAPI] {
+		value, etag, err := made()
+		return cached.Result[*spec3.OpenAPI]{Value: value, Etag: etag, Err: err}
+	})
+	encoded := false
+	return cached.Func(func() (*spec3.OpenAPI, string, error) {
+		result := document()
+		if encoded && result.Value != nil {
+			*result.Value = spec3.OpenAPI{}
+		}
+		encoded = true
+		return result.Get()
+	})
 }
 
 // onceEncoded returns a function that makes a document at its first call, and returns it with its encoding.
