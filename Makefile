@@ -74,7 +74,7 @@ verify: verify-leftovers verify-format verify-tidy verify-build verify-vet verif
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run golangci-lint, which also checks the import rules
-	$(GOLANGCI_LINT) run --allow-parallel-runners ./... ./pkg/miniapitest/...
+	$(GOLANGCI_LINT) run --allow-parallel-runners ./... $(patsubst %,./%/...,$(shell hack/modules.sh))
 
 .PHONY: verify-leftovers
 verify-leftovers: ## Check that no file is marked as unfinished or has the path of one machine

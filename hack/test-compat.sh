@@ -8,7 +8,9 @@
 # - an operator with each minor version gets the fixture by "go get", which changes no other line of the operator's
 #   go.mod;
 # - the fixture builds the program, and the operator's tests pass with this program;
-# - the fixture also builds the program without the network, from a full module cache.
+# - the fixture also builds the program without the network, from a full module cache;
+# - a runtime extension with the oldest minor version that pkg/runtimehooks/go.mod requires, and one with the newest, get
+#   pkg/runtimehooks by "go get", which brings no API server and no etcd, and their tests pass.
 #
 # The script needs a module proxy for the modules of other projects. It has its own module cache and its own user cache
 # folder.
@@ -18,6 +20,7 @@ cd "$(dirname "$0")/.."
 # minor prints the minor version of Kubernetes that a go.mod requires.
 minor() { sed -n 's/^\tk8s.io\/client-go v0\.\([0-9]*\)\..*/\1/p' "$1"; }
 oldest=$(minor pkg/miniapitest/go.mod)
+oldest_of_extensions=$(minor pkg/runtimehooks/go.mod)
 newest=$(minor go.mod)
 case $* in
 "") minors=("$oldest" "$newest") ;;
@@ -98,3 +101,21 @@ rm -rf "$work/cache"
 GOPROXY=off GIT_CONFIG_COUNT=0 go test -count 1 ./...
 [[ -x $work/cache/miniapi/fixture/$version/miniapi ]]
 echo "ok	without the network"
+
+for minor in "$oldest_of_extensions" "$newest"; do
+	mkdir "$work/extension-$minor"
+	cd "$work/extension-$minor"
+	cp "$checkout"/examples/runtime-extension/{main,quota,quota_test}.go .
+	quietly go mod init example.com/extension
+	kubernetes=$(GOPROXY=$network go list -m -f '{{.Version}}' "k8s.io/client-go@v0.$minor")
+	quietly go get "k8s.io/api@$kubernetes" "k8s.io/apimachinery@$kubernetes" "k8s.io/client-go@$kubernetes" \
+		"$main/pkg/runtimehooks@$version"
+	quietly go mod tidy
+	if grep -E "$main v|k8s.io/apiserver|go.etcd.io" go.mod; then
+		echo "go get $main/pkg/runtimehooks brings these modules" >&2
+		exit 1
+	fi
+	go vet ./...
+	go test ./...
+	echo "ok	runtime extension, k8s.io $kubernetes"
+done
