@@ -16,7 +16,6 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver"
 	"github.com/miniapi-dev/miniapi/pkg/conformance/report"
-	"github.com/miniapi-dev/miniapi/pkg/conformance/webhook"
 )
 
 // The tables of promises in docs/conformance.md and the suites have the same cases.
@@ -31,7 +30,7 @@ func TestConformanceDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	outsideMatrix := conformance.Selection{Skip: []string{apiserver.MatrixPrefix + "*"}}
-	for command, cases := range map[string][]conformance.Case{"apiserver --skip 'matrix.*'": outsideMatrix.Of(ofServers), "webhook": webhook.Cases(nil)} {
+	for command, cases := range map[string][]conformance.Case{"apiserver --skip 'matrix.*'": outsideMatrix.Of(ofServers), "webhook": conformance.WebhookCases(nil)} {
 		table := &bytes.Buffer{}
 		if err := report.Promises(table, cases); err != nil {
 			t.Fatal(err)

@@ -17,11 +17,9 @@ import (
 	"k8s.io/client-go/util/keyutil"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
-	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/disposable"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/suite"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/webhooks"
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
-	webhooksuite "github.com/miniapi-dev/miniapi/pkg/conformance/webhook"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/inputs"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
 )
@@ -67,7 +65,7 @@ docs/conformance.md has the cases.`,
 			return o.runCommand(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	o.AddFlags(cmd, func(context.Context) []conformance.Case { return webhooksuite.Cases(nil) })
+	o.AddFlags(cmd, func(context.Context) []conformance.Case { return conformance.WebhookCases(nil) })
 	o.source.Kubeconfig.AddFlags(cmd, cmd.Flags())
 	flags := cmd.Flags()
 	flags.StringVar(&o.source.URL, "url", "", "`URL` of the webhook. If it has no path, each webhook of a configuration is called at its own.")
@@ -112,9 +110,9 @@ func (o *conformanceWebhookOptions) runCommand(ctx context.Context, out, progres
 		return cli.UsageError{Err: err}
 	}
 	if o.List {
-		return o.PrintCases(out, webhooksuite.Cases(nil))
+		return o.PrintCases(out, conformance.WebhookCases(nil))
 	}
-	if err := o.Run.Selection.Check(webhooksuite.Cases(nil)); err != nil {
+	if err := o.Run.Selection.Check(conformance.WebhookCases(nil)); err != nil {
 		return cli.UsageError{Err: err}
 	}
 	if o.seed == 0 {
@@ -129,7 +127,7 @@ func (o *conformanceWebhookOptions) runCommand(ctx context.Context, out, progres
 			return cli.UsageError{Err: err}
 		}
 	}
-	return disposable.Server{Objects: judged.Applied}.Do(ctx, progress, func(ctx context.Context, config *rest.Config) error {
+	return temporaryServer{objects: judged.Applied}.do(ctx, progress, func(ctx context.Context, config *rest.Config) error {
 		return o.judge(ctx, config, judged, out, progress)
 	})
 }
@@ -152,7 +150,7 @@ func (o *conformanceWebhookOptions) tokens() (*webhook.Tokens, error) {
 
 // calls returns whether a selected case calls the webhook. The cases config.* only read the webhook's configuration.
 func (o *conformanceWebhookOptions) calls() bool {
-	return slices.ContainsFunc(o.Run.Selection.Of(webhooksuite.Cases(nil)), func(c conformance.Case) bool {
+	return slices.ContainsFunc(o.Run.Selection.Of(conformance.WebhookCases(nil)), func(c conformance.Case) bool {
 		return !strings.HasPrefix(c.ID, "config.")
 	})
 }
@@ -175,7 +173,7 @@ func (o *conformanceWebhookOptions) judge(ctx context.Context, config *rest.Conf
 	for _, uncovered := range s.Uncovered {
 		fmt.Fprintln(progress, "warning:", uncovered)
 	}
-	err = o.Judge(ctx, fmt.Sprintf("admission webhook %s, seed %d", judged.Title(), o.seed), webhooksuite.Cases(s), out, progress)
+	err = o.Judge(ctx, fmt.Sprintf("admission webhook %s, seed %d", judged.Title(), o.seed), conformance.WebhookCases(s), out, progress)
 	if calls, at := s.Latency(0.5, 0.9, 0.99, 1); calls > 0 {
 		fmt.Fprintf(progress, "%d calls: p50 %v, p90 %v, p99 %v, the longest %v\n", calls,
 			at[0].Round(10*time.Microsecond), at[1].Round(10*time.Microsecond), at[2].Round(10*time.Microsecond), at[3].Round(10*time.Microsecond))

@@ -15,7 +15,6 @@ import (
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/hooks"
-	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/input"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/output"
 	"github.com/miniapi-dev/miniapi/pkg/admission/services"
@@ -149,7 +148,7 @@ func (o *hooksCallOptions) call(hook string, in io.Reader) (hookclient.Call, err
 	if o.file == "" {
 		return call, errors.New("--filename must name a file with the object or the request: -f FILE")
 	}
-	data, err := input.Read(o.file, in)
+	data, err := readInput(o.file, in)
 	if err == nil {
 		call.Object, err = yaml.YAMLToJSON(data)
 	}

@@ -19,8 +19,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
-	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/disposable"
-	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/input"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kustomization"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/output"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/review"
@@ -173,7 +171,7 @@ func (o *reviewOptions) asked(in io.Reader) (request review.Request, err error) 
 		request.As.Extra[key] = append(request.As.Extra[key], value)
 	}
 	if o.old != "" {
-		old, err := input.Load("--old", o.old, in)
+		old, err := loadObjects("--old", o.old, in)
 		if err != nil {
 			return request, err
 		}
@@ -188,7 +186,7 @@ func (o *reviewOptions) asked(in io.Reader) (request review.Request, err error) 
 		}
 		return request, request.Check()
 	}
-	if request.Objects, err = input.Load("-f", o.file, in); err != nil {
+	if request.Objects, err = loadObjects("-f", o.file, in); err != nil {
 		return request, err
 	}
 	return request, request.Check()
@@ -200,7 +198,7 @@ func (o *reviewOptions) patched(request *review.Request, in io.Reader) error {
 	if !known {
 		return fmt.Errorf("--patch %q: must be apply, merge, strategic or json", o.patch)
 	}
-	content, err := input.Read(o.file, in)
+	content, err := readInput(o.file, in)
 	if err != nil {
 		return fmt.Errorf("-f: %w", err)
 	}
@@ -212,7 +210,7 @@ func (o *reviewOptions) patched(request *review.Request, in io.Reader) error {
 		return nil
 	}
 	request.Options.FieldManager = cmp.Or(request.Options.FieldManager, "miniapi")
-	request.Objects, err = input.Objects("-f", o.file, content)
+	request.Objects, err = decodeObjects("-f", o.file, content)
 	return err
 }
 
@@ -253,8 +251,8 @@ func (o *reviewOptions) made(ctx context.Context, request review.Request, webhoo
 	if len(objects) > 0 {
 		selection = append(selection, "resourcequota-controller") // without this controller, a quota is not in force
 	}
-	server := disposable.Server{Controllers: selection, Objects: objects}
-	err = server.Do(ctx, errOut, func(ctx context.Context, config *rest.Config) error {
+	server := temporaryServer{controllers: selection, objects: objects}
+	err = server.do(ctx, errOut, func(ctx context.Context, config *rest.Config) error {
 		var err error
 		outcome, err = review.Do(ctx, config, request, webhook)
 		return err

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
-	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/browser"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/complete"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
@@ -172,7 +171,7 @@ func openPage(ctx context.Context, client *traceclient.Client, out io.Writer) er
 		return err
 	}
 	fmt.Fprintf(out, "%s\nThe link works once, within %d seconds.\n", link, seconds)
-	if err := browser.Open(ctx, link); err != nil {
+	if err := openInBrowser(ctx, link); err != nil {
 		fmt.Fprintf(out, "%v: open it in a browser.\n", err)
 	}
 	return nil

@@ -13,7 +13,6 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/browser"
 	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 )
 
@@ -59,7 +58,7 @@ func TestTraceOpen(t *testing.T) {
 	server, config := serve(t, "--log-requests", "--audit-policy-file="+policy, "--audit-log-path="+audit)
 	programs, opened := t.TempDir(), filepath.Join(t.TempDir(), "opened")
 	script := "#!/bin/sh\nprintf %s \"$1\" > '" + opened + "'\n"
-	if err := os.WriteFile(filepath.Join(programs, browser.Opener(runtime.GOOS)[0]), []byte(script), 0o700); err != nil {
+	if err := os.WriteFile(filepath.Join(programs, linkOpener(runtime.GOOS)[0]), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	code, stdout, stderr := openWith(t, programs, server.kubeconfig(t))
@@ -117,7 +116,7 @@ func TestTraceOpenWithoutBrowser(t *testing.T) {
 	t.Parallel()
 	server, _ := serve(t)
 	failing := t.TempDir()
-	if err := os.WriteFile(filepath.Join(failing, browser.Opener(runtime.GOOS)[0]), []byte("#!/bin/sh\nexit 3\n"), 0o700); err != nil {
+	if err := os.WriteFile(filepath.Join(failing, linkOpener(runtime.GOOS)[0]), []byte("#!/bin/sh\nexit 3\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct{ name, path, want string }{

@@ -13,7 +13,6 @@ import (
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/complete"
-	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/input"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/output"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/traceclient"
 	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
@@ -159,7 +158,7 @@ func (o *whyOptions) check(args []string) error {
 
 // evaluation returns the request that the flags describe.
 func (o *whyOptions) evaluation(webhook, namespace string, in io.Reader) (admissiontrace.Evaluation, error) {
-	objects, err := input.Load("-f", o.file, in)
+	objects, err := loadObjects("-f", o.file, in)
 	if err != nil {
 		return admissiontrace.Evaluation{}, err
 	}

@@ -1,6 +1,10 @@
 package conformance
 
-import "time"
+import (
+	"time"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
+)
 
 // Status is the outcome of a case.
 type Status string
@@ -15,31 +19,18 @@ const (
 	Skipped Status = "skipped"
 )
 
-// Level is the importance of a finding.
-type Level string
+// Level is the importance of a finding. The zero value counts as LevelError, which fails the case.
+type Level = webhook.Level
 
-// The levels of findings. The zero value counts as LevelError.
+// The levels of findings.
 const (
-	// LevelError is for behaviour that contradicts the promise. It fails the case.
-	LevelError Level = "error"
-	// LevelWarning is for behaviour that the promise allows, but that harms users.
-	LevelWarning Level = "warning"
-	// LevelAdvice is for behaviour that differs from a recommendation of the source.
-	LevelAdvice Level = "advice"
+	LevelError   = webhook.LevelError
+	LevelWarning = webhook.LevelWarning
+	LevelAdvice  = webhook.LevelAdvice
 )
 
 // Finding is a difference between a promise and the observed behaviour.
-type Finding struct {
-	Level Level `json:"level"`
-	// Sent is the request to the target, with its body, or "" if there was none.
-	Sent string `json:"sent,omitempty"`
-	// Expected is the right result for this request, and Seen is the observed result. Expected is empty if the promise
-	// itself says what is right.
-	Expected string `json:"expected,omitempty"`
-	Seen     string `json:"seen"`
-	// Advice says how to repair the target. It may be empty.
-	Advice string `json:"advice,omitempty"`
-}
+type Finding = webhook.Finding
 
 // Result tells whether a case has passed, with its findings.
 type Result struct {

@@ -8,54 +8,13 @@ import (
 	"net/http"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/fault"
 )
 
 // Fault is a fault that the server injects into its responses, or into its calls of webhooks. docs/faults.md explains
 // each field by its name in JSON.
-type Fault struct {
-	// Name is the name of the fault. Without a name, the server makes one.
-	Name string `json:"name,omitempty"`
-
-	// These fields select the requests to which the fault applies. By default, the fault applies to requests for all
-	// resources, with all verbs that the effect can be used with. With Paths, the fault is for requests that aren't for
-	// resources. With Webhooks, it is for calls of webhooks. In the elements of all lists except Verbs, * stands for
-	// any text.
-	Verbs      []string `json:"verbs,omitempty"`
-	Resources  []string `json:"resources,omitempty"`
-	Namespaces []string `json:"namespaces,omitempty"`
-	Names      []string `json:"names,omitempty"`
-	Users      []string `json:"users,omitempty"`
-	UserAgents []string `json:"userAgents,omitempty"`
-	Paths      []string `json:"paths,omitempty"`
-	Webhooks   []string `json:"webhooks,omitempty"`
-	// Requests are the numbers of the selected requests to which the fault applies, counted from 1: "3", "2-5", "4-",
-	// "1,3". If Requests is "", the fault applies to all of them.
-	Requests string `json:"requests,omitempty"`
-	// Share is a fraction such as 0.1: the fault applies only to this fraction of the requests that the fields above
-	// select. 0 stands for all of them.
-	Share float64 `json:"share,omitempty"`
-
-	// Latency is a duration ("200ms"), a range ("100ms..300ms"), a mean with its standard deviation ("200ms+-50ms"), or
-	// the mean of an exponential distribution ("~200ms"). A fault has a latency, one of the effects of the following
-	// fields, or both.
-	Latency    string `json:"latency,omitempty"`
-	Status     int    `json:"status,omitempty"`
-	Reason     string `json:"reason,omitempty"`
-	Message    string `json:"message,omitempty"`
-	RetryAfter string `json:"retryAfter,omitempty"`
-	Conflict   bool   `json:"conflict,omitempty"`
-	Timeout    bool   `json:"timeout,omitempty"`
-	Reset      string `json:"reset,omitempty"`
-	Truncate   *int   `json:"truncate,omitempty"`
-	Close      bool   `json:"close,omitempty"`
-	Expire     bool   `json:"expire,omitempty"`
-	After      int    `json:"after,omitempty"`
-	Stale      string `json:"stale,omitempty"`
-	Refuse     bool   `json:"refuse,omitempty"`
-	WrongUID   bool   `json:"wrongUID,omitempty"`
-	BadPatch   bool   `json:"badPatch,omitempty"`
-	Executed   bool   `json:"executed,omitempty"`
-}
+type Fault = fault.Fault
 
 // InjectedFault is a fault that the server injects, with counts.
 type InjectedFault struct {

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/handlerend"
 )
 
 const (
@@ -182,6 +181,6 @@ func (s *webhookServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// The request only tests whether the server can reach the webhook, so the handler doesn't get it.
 		w.WriteHeader(http.StatusNoContent)
 	default:
-		handlerend.Serve(s.recording.handler(handler), s.log.note, w, r)
+		serveToEnd(s.recording.handler(handler), s.log.note, w, r)
 	}
 }

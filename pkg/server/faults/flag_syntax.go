@@ -3,11 +3,12 @@ package faults
 import (
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/fault"
 )
 
 // ParseText parses a fault in the form of the flag --fault: a list of KEY=VALUE, separated by commas. The keys are the
@@ -22,7 +23,7 @@ func ParseText(text string) (Fault, error) {
 		key, value, assigned := strings.Cut(strings.TrimSpace(part), "=")
 		// The value of the key requests may contain commas, as in requests=1,3,5.
 		if !assigned && last == "requests" && key != "" && strings.Trim(key, "0123456789-") == "" {
-			f.Requests += Numbers("," + key)
+			f.Requests += fault.Numbers("," + key)
 			continue
 		}
 		last = key
@@ -62,7 +63,7 @@ func (f *Fault) set(key, value string, assigned bool) error {
 	case reflect.Slice:
 		field.Set(reflect.ValueOf(strings.Split(value, "|")))
 	case reflect.Float64:
-		share, err := parseShare(value)
+		share, err := fault.ParseShare(value)
 		if err != nil {
 			return err
 		}
@@ -79,19 +80,6 @@ func (f *Fault) set(key, value string, assigned bool) error {
 		}
 	}
 	return nil
-}
-
-// parseShare parses a share in the form 0.1 or 10%.
-func parseShare(text string) (float64, error) {
-	number, percent := strings.CutSuffix(text, "%")
-	share, err := strconv.ParseFloat(number, 64)
-	if percent {
-		share /= 100
-	}
-	if err != nil || math.IsNaN(share) || share <= 0 || share > 1 {
-		return 0, fmt.Errorf("share %q: must be more than 0 and at most 1, or in per cent, as in 10%%", text)
-	}
-	return share, nil
 }
 
 // field returns the field whose JSON name is the key.

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/fault"
 )
 
 // span is the range of the numbers from first to last.
@@ -14,7 +16,7 @@ type span struct{ first, last uint64 }
 type spans []span
 
 // parseNumbers parses Fault.Requests.
-func parseNumbers(n Numbers) (spans, error) {
+func parseNumbers(n fault.Numbers) (spans, error) {
 	if n == "" {
 		return nil, nil
 	}

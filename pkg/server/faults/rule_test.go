@@ -21,6 +21,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/fault"
 )
 
 func TestSelects(t *testing.T) {
@@ -118,7 +120,7 @@ func injected(f Fault, seed uint64, requests int) (numbers []uint64, delays []ti
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		requests Numbers
+		requests fault.Numbers
 		want     []uint64
 	}{
 		{"", []uint64{1, 2, 3, 4, 5, 6}}, {"3", []uint64{3}}, {"2-4", []uint64{2, 3, 4}}, {"5-", []uint64{5, 6}}, {"1, 3-4,6", []uint64{1, 3, 4, 6}},

@@ -12,8 +12,8 @@ type Level string
 
 // The levels of findings.
 const (
-	// LevelError is for an answer that breaks the protocol: API servers treat the answer as a failure, or requests
-	// of users fail.
+	// LevelError is for behaviour that breaks the protocol: API servers treat an answer of a webhook as a failure, or
+	// requests of users fail.
 	LevelError Level = "error"
 	// LevelWarning is for behaviour that the protocol allows, but that harms users or the cluster.
 	LevelWarning Level = "warning"
@@ -21,15 +21,18 @@ const (
 	LevelAdvice Level = "advice"
 )
 
-// Finding is a difference between the promise of a case and the behaviour of a webhook.
+// Finding is a difference between the promise of a case and the behaviour of a webhook or server.
 type Finding struct {
-	Level Level
-	// Sent is the request to the webhook, or the part of the configuration that the finding is about.
-	Sent string
+	Level Level `json:"level"`
+	// Sent is the request, with its body, or the part of the configuration that the finding is about. It is "" if there
+	// was none.
+	Sent string `json:"sent,omitempty"`
+	// Expected is the right result for this request. It is empty if the promise itself says what is right.
+	Expected string `json:"expected,omitempty"`
 	// Seen is the behaviour that contradicts the promise.
-	Seen string
-	// Advice names the change that a failing webhook needs.
-	Advice string
+	Seen string `json:"seen"`
+	// Advice names the change that a failing webhook or server needs. It may be empty.
+	Advice string `json:"advice,omitempty"`
 }
 
 // Case is a promise about webhooks, and a function that checks it.

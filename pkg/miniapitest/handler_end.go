@@ -1,6 +1,4 @@
-// Package handlerend answers requests in place of handlers of a test that panic or end their goroutine. Don't use it for
-// handlers of a server: net/http recovers from their panics.
-package handlerend
+package miniapitest
 
 import (
 	"errors"
@@ -9,14 +7,14 @@ import (
 	"runtime/debug"
 )
 
-// Serve calls a handler. If the handler panics or ends its goroutine, Serve answers with an error. Without the answer,
+// serveToEnd calls a handler. If the handler panics or ends its goroutine, serveToEnd answers with an error. Without the answer,
 // the test would only see a closed connection. Only the panic http.ErrAbortHandler closes the connection. The function
 // note logs other panics. The handler runs in a goroutine of its own, because t.FailNow ends the goroutine.
-func Serve(handler http.Handler, note func(format string, args ...any), w http.ResponseWriter, r *http.Request) {
+func serveToEnd(handler http.Handler, note func(format string, args ...any), w http.ResponseWriter, r *http.Request) {
 	ended := make(chan error, 1)
 	go func() {
 		returned := false
-		defer func() { ended <- answer(note, w, r, returned, recover()) }()
+		defer func() { ended <- answerForEnded(note, w, r, returned, recover()) }()
 		handler.ServeHTTP(w, r)
 		returned = true
 	}()
@@ -25,9 +23,9 @@ func Serve(handler http.Handler, note func(format string, args ...any), w http.R
 	}
 }
 
-// answer answers in place of a handler that has ended without returning: by a panic, or by the end of its goroutine.
+// answerForEnded answers in place of a handler that has ended without returning: by a panic, or by the end of its goroutine.
 // It returns the value of a panic that the caller must pass on to net/http, or nil.
-func answer(note func(format string, args ...any), w http.ResponseWriter, r *http.Request, returned bool, panicked any) error {
+func answerForEnded(note func(format string, args ...any), w http.ResponseWriter, r *http.Request, returned bool, panicked any) error {
 	err, _ := panicked.(error)
 	switch {
 	case returned:

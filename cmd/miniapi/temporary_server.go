@@ -1,7 +1,4 @@
-// Package disposable runs a server for the time of one command, for commands that need admission or the API and no
-// stored objects. [Server] is the way in. Don't use the package for a server that other programs use, because the server
-// allows every request.
-package disposable
+package main
 
 import (
 	"context"
@@ -19,20 +16,20 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
 )
 
-// Server is a server for the time of one command. It listens on a free port, serves every version of every API, and
+// temporaryServer is a server for the time of one command that needs admission or the API and no stored objects. It listens on a free port, serves every version of every API, and
 // allows every request.
-type Server struct {
-	// Controllers are the controllers that run.
-	Controllers controllers.Selection
-	// Objects are applied before the command's work begins.
-	Objects []manifests.Object
+type temporaryServer struct {
+	// controllers are the controllers that run.
+	controllers controllers.Selection
+	// objects are applied before the command's work begins.
+	objects []manifests.Object
 }
 
-// Do runs the server until the function work returns. A signal ends the server and the context of work. If work hasn't
-// succeeded by then, Do returns an error.
-func (d Server) Do(ctx context.Context, errOut io.Writer, work func(context.Context, *rest.Config) error) error {
+// do runs the server until the function work returns. A signal ends the server and the context of work. If work hasn't
+// succeeded by then, do returns an error.
+func (d temporaryServer) do(ctx context.Context, errOut io.Writer, work func(context.Context, *rest.Config) error) error {
 	run := launch.NewOptions(server.NewOptions())
-	run.Server.Controllers = d.Controllers
+	run.Server.Controllers = d.controllers
 	run.Server.Serving.BindPort = 0
 	run.Server.Authorization.Modes = []string{authorization.ModeAlwaysAllow}
 	run.Server.APIs.RuntimeConfig = map[string]string{"api/all": "true", "api/legacy": "true"}
@@ -48,7 +45,7 @@ func (d Server) Do(ctx context.Context, errOut io.Writer, work func(context.Cont
 	err := run.Run(running, errOut, func(ctx context.Context, s *server.Server) error {
 		defer stop()
 		applier := manifests.Applier{Config: s.AdminConfig()}
-		if err := applier.Apply(ctx, d.Objects); err != nil {
+		if err := applier.Apply(ctx, d.objects); err != nil {
 			return fmt.Errorf("applying objects to the temporary server: %w", err)
 		}
 		config := s.AdminConfig()

@@ -1,9 +1,4 @@
-// Package input reads the files that flags of a command name, or standard input if the name is a dash. [Read] reads the
-// bytes of a file, and [Load] its objects.
-//
-// Don't use the package for manifests that are applied: the package pkg/miniapitest/manifests reads folders and globs,
-// too, but refuses kinds that are never stored.
-package input
+package main
 
 import (
 	"bytes"
@@ -17,26 +12,26 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// Read returns the content of a file. With the name -, it returns the content of the argument in.
-func Read(name string, in io.Reader) ([]byte, error) {
+// readInput returns the content of a file that a flag names. With the name -, it returns the content of the argument in.
+func readInput(name string, in io.Reader) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(in)
 	}
 	return os.ReadFile(name)
 }
 
-// Load returns the objects of the file that a flag names, as Objects does.
-func Load(flag, name string, in io.Reader) ([]*unstructured.Unstructured, error) {
-	content, err := Read(name, in)
+// loadObjects returns the objects of the file that a flag names, as decodeObjects does.
+func loadObjects(flag, name string, in io.Reader) ([]*unstructured.Unstructured, error) {
+	content, err := readInput(name, in)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
-	return Objects(flag, name, content)
+	return decodeObjects(flag, name, content)
 }
 
-// Objects returns the objects in the content of a file. The errors name the flag and the file. The file may have objects
-// of kinds that are never stored, such as SubjectAccessReview or PodExecOptions.
-func Objects(flag, name string, content []byte) ([]*unstructured.Unstructured, error) {
+// decodeObjects returns the objects in the content of a file. The errors name the flag and the file. The file may have objects
+// of kinds that are never stored, such as SubjectAccessReview or PodExecOptions, which the package manifests refuses.
+func decodeObjects(flag, name string, content []byte) ([]*unstructured.Unstructured, error) {
 	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), len(content)+1)
 	var objects []*unstructured.Unstructured
 	for {

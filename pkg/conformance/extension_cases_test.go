@@ -1,4 +1,4 @@
-package extension_test
+package conformance_test
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
-	suite "github.com/miniapi-dev/miniapi/pkg/conformance/extension"
 	clusterapi "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1"
 	hooksv1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/hooks/v1alpha1"
 	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
@@ -35,9 +34,9 @@ func judge(t *testing.T, change func(http.Handler) http.Handler) map[string]conf
 	}
 	server := httptest.NewTLSServer(change(e))
 	t.Cleanup(server.Close)
-	results, err := suite.Run(t.Context(), checker.Target{Catalog: hooks, ClientConfig: runtimev1.ClientConfig{
+	results, err := conformance.Run(t.Context(), conformance.ExtensionCases(checker.Target{Catalog: hooks, ClientConfig: runtimev1.ClientConfig{
 		URL: server.URL, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
-	}}, conformance.Options{})
+	}}), conformance.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,4 @@
-// Package browser opens links in the user's browser, by the program that each operating system has for that. [Open] is
-// the way in. A command that uses the package also prints the link, because a machine may have no browser.
-package browser
+package main
 
 import (
 	"context"
@@ -14,11 +12,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/files"
 )
 
-// Open opens a link that signs its reader in. Every user of the machine can read the arguments of a program, so the
-// argument is a file that leads to the link, in a folder that only the user can read. The file stays until the next Open
+// openInBrowser opens a link that signs its reader in, by the program that the operating system has for links. A machine
+// may have no browser, so the caller also prints the link. Every user of the machine can read the arguments of a program, so the
+// argument is a file that leads to the link, in a folder that only the user can read. The file stays until the next call
 // replaces it.
-func Open(ctx context.Context, link string) error {
-	opener := Opener(runtime.GOOS)
+func openInBrowser(ctx context.Context, link string) error {
+	opener := linkOpener(runtime.GOOS)
 	file, err := leadTo(link)
 	if err == nil {
 		err = exec.CommandContext(ctx, opener[0], append(opener[1:], file)...).Run()
@@ -47,8 +46,8 @@ func leadTo(link string) (string, error) {
 	return file, files.Replace(file, []byte(page), 0o600)
 }
 
-// Opener returns the command that opens a link on an operating system.
-func Opener(system string) []string {
+// linkOpener returns the command that opens a link on an operating system.
+func linkOpener(system string) []string {
 	switch system {
 	case "darwin":
 		return []string{"open"}
