@@ -134,6 +134,13 @@ func (c *collector) queuePods(node string) {
 	}
 }
 
+// isBeingRemoved reports whether the request that deleted the pod is about to remove it: a deletion without a grace period
+// marks a pod without finalizers, and then removes it. The pod stays only if the server ends in between.
+func isBeingRemoved(pod *corev1.Pod) bool {
+	grace := pod.DeletionGracePeriodSeconds
+	return pod.DeletionTimestamp != nil && grace != nil && *grace == 0 && len(pod.Finalizers) == 0
+}
+
 func hasEnded(pod *corev1.Pod) bool {
 	switch pod.Status.Phase {
 	case corev1.PodPending, corev1.PodRunning, corev1.PodUnknown:
@@ -151,6 +158,9 @@ func (c *collector) check(ctx context.Context, key string) (time.Duration, error
 		return 0, err
 	}
 	pod := obj.(*corev1.Pod)
+	if isBeingRemoved(pod) {
+		return checkPeriod, nil
+	}
 	if hasEnded(pod) {
 		if err := c.limitEnded(ctx); err != nil {
 			return 0, err

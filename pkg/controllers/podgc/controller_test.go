@@ -25,6 +25,41 @@ func podOf(node string, phase corev1.PodPhase, grace time.Duration) *corev1.Pod 
 	return pod
 }
 
+// A pod that is deleted without a grace period is removed by the request. The controller neither patches nor deletes the
+// pod, but checks that it is gone. A finalizer keeps the pod.
+func TestPodThatIsBeingRemoved(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason string
+		grace        int64
+		finalizers   []string
+		want         bool
+	}{
+		{"no grace period", "the request removes the pod", 0, nil, true},
+		{"grace period", "the pod stays until its grace period is over", 1, nil, false},
+		{"finalizer", "the pod stays until the finalizer is removed", 0, []string{"example.com/f"}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			pod := podOf("", corev1.PodPending, -time.Second)
+			pod.DeletionGracePeriodSeconds, pod.Finalizers = &test.grace, test.finalizers
+			client := fake.NewSimpleClientset(pod)
+			pods, err := controllertest.Informer(pod)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := &collector{Config: Config{Client: client.CoreV1(), Pods: pods}}
+			again, err := c.check(t.Context(), "ns/p")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if left := again == checkPeriod && len(client.Actions()) == 0; left != test.want {
+				t.Errorf("%s: want the pod to be left alone: %t, got a check after %s and the writes %v", test.reason, test.want, again, controllertest.Writes(client.Actions()))
+			}
+		})
+	}
+}
+
 // nodes returns the nodes that exist. The nodes "out" and "ready" have the taint out-of-service. "ready" is also ready.
 func nodes() []*corev1.Node {
 	out := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "out"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: corev1.TaintNodeOutOfService}}}}
