@@ -51,10 +51,11 @@ func (s *pastSource) Watch(ctx context.Context, key string, opts storage.ListOpt
 	return s.Interface.Watch(ctx, key, opts)
 }
 
-// notingCodec is a codec that sets failed to true if it can't decode an object.
+// notingCodec is a codec that counts the objects that it decodes, and sets failed to true if it can't decode an object.
 type notingCodec struct {
 	runtime.Codec
-	failed atomic.Bool
+	decoded atomic.Int64
+	failed  atomic.Bool
 }
 
 // Decode implements runtime.Decoder.
@@ -62,6 +63,8 @@ func (c *notingCodec) Decode(data []byte, defaults *schema.GroupVersionKind, int
 	obj, kind, err := c.Codec.Decode(data, defaults, into)
 	if err != nil {
 		c.failed.Store(true)
+	} else {
+		c.decoded.Add(1)
 	}
 	return obj, kind, err
 }

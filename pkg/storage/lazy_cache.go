@@ -10,7 +10,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,24 +21,28 @@ import (
 )
 
 const (
-	// longList is the number of objects from which a list counts as long. The list that follows a long list makes the
-	// resource's watch cache. The store answers shorter lists in less time than it takes to fill a new cache.
-	longList = 200
+	// longList and longListBytes are the number of objects and their estimated size from which a list counts as long. The
+	// list that follows a long list makes the resource's watch cache. The store answers shorter lists in less time than it
+	// takes to fill a new cache.
+	longList      = 200
+	longListBytes = 1 << 20
 
-	// firstFill bounds the time for which requests wait until a new cache is filled.
+	// firstFill bounds the time for which requests wait until a new cache is filled. A cache of many objects may take
+	// longer: requests wait while objects are decoded, but no longer than longFill.
 	firstFill = 5 * time.Second
+	longFill  = 30 * time.Second
 )
 
 // lazyCache is a store that gets its watch cache when a request first needs it. A watch needs a cache (see WithoutCache
-// for the exception), and so does a read of a resource version, because only a cache can wait for the version. After a
-// long list, the next list also needs a cache, and so does a list of any version with a limit (see storeLists).
+// for the exception), and so does a read of a resource version, because only a cache can wait for the version. A list of
+// any version with a limit also needs a cache (see storeLists), and so does a list that begins after a long one has begun:
+// of the lists of a large collection at the same time, all but the first share the objects that the cache decodes.
 //
 // A cache takes ten goroutines and 100 kB. A server has some eighty resources, and most tests and users need five
 // of them.
 //
 // Clients must not notice when a cache is made. So the cache begins with a revision from before it was made: a
-// client can watch from an earlier list. And requests wait until the cache is filled, for firstFill at most. A
-// cache of k8s.io/apiserver that isn't filled answers "storage is (re)initializing", and clients repeat the request
+// client can watch from an earlier list. And requests wait until the cache is filled (see firstFill). A cache of k8s.io/apiserver that isn't filled answers "storage is (re)initializing", and clients repeat the request
 // only after a second.
 type lazyCache struct {
 	storage.Interface // the store without a cache
@@ -53,9 +56,11 @@ type lazyCache struct {
 	newFunc  func() runtime.Object
 	prefix   string
 	run      func(func()) // runs a function on a goroutine
-	failed   *atomic.Bool // set by the store's notingCodec
+	codec    *notingCodec // the store's codec
+	// estimate returns the number of the objects below a key, and estimates the size of all of them.
+	estimate func(ctx context.Context, key string) (objects, bytes int64, err error)
 
-	long      atomic.Bool // whether a list had longList objects
+	long      atomic.Bool // whether a long list has begun
 	cached    atomic.Pointer[watchCache]
 	mu        sync.Mutex // held while the cache is made or destroyed
 	destroyed bool
@@ -63,8 +68,8 @@ type lazyCache struct {
 
 var _ storage.Interface = (*lazyCache)(nil)
 
-// cache returns the watch cache, and makes it first if there is none. It waits until the cache is filled, but no
-// longer than firstFill; after that, the cache itself answers that it isn't ready. from is the resource version
+// cache returns the watch cache, and makes it first if there is none. It waits until the cache is filled, or until fill
+// gives up; after that, the cache itself answers that it isn't ready. from is the resource version
 // with which the caller's watch begins, or 0.
 func (s *lazyCache) cache(ctx context.Context, from uint64) (*watchCache, error) {
 	c := s.cached.Load()
@@ -89,27 +94,43 @@ func (s *lazyCache) open(from uint64) (*watchCache, error) {
 		return c, nil
 	}
 	begin := s.begin(from, s.made)
-	made, err := s.newCache(&pastSource{s.source, begin, s.failed})
+	made, err := s.newCache(&pastSource{s.source, begin, &s.codec.failed})
 	if err != nil {
 		return nil, fmt.Errorf("making the watch cache of %s: %w", s.resource, err)
 	}
 	life, end := context.WithCancel(context.Background())
 	c := &watchCache{CacheDelegator: cacher.NewCacheDelegator(made, s.Interface), cacher: made, end: end}
 	s.run(func() {
-		ctx, cancel := context.WithTimeout(life, firstFill)
 		defer c.progress.Update(func(p *cacheProgress) { p.filled = true })
-		defer cancel()
-		if made.Wait(ctx) == nil && begin != 0 {
-			s.catchUp(ctx, made)
+		if s.fill(life, made) == nil && begin != 0 {
+			s.catchUp(life, made)
 		}
 	})
 	s.cached.Store(c)
 	return c, nil
 }
 
+// fill waits until the cache has its first objects. It gives up if no object has been decoded for firstFill, or after
+// longFill.
+func (s *lazyCache) fill(life context.Context, c *cacher.Cacher) error {
+	life, cancel := context.WithTimeout(life, longFill)
+	defer cancel()
+	for {
+		decoded := s.codec.decoded.Load()
+		ctx, cancel := context.WithTimeout(life, firstFill)
+		err := c.Wait(ctx)
+		cancel()
+		if err == nil || life.Err() != nil || s.codec.decoded.Load() == decoded {
+			return err
+		}
+	}
+}
+
 // catchUp waits until a cache that began with an old revision has the store's current objects. catchUp returns no
 // error, because reads of the cache report a failure themselves.
 func (s *lazyCache) catchUp(ctx context.Context, c *cacher.Cacher) {
+	ctx, cancel := context.WithTimeout(ctx, firstFill)
+	defer cancel()
 	now, err := s.source.GetCurrentResourceVersion(ctx)
 	if err != nil {
 		return
@@ -187,18 +208,34 @@ func (s *lazyCache) Get(ctx context.Context, key string, opts storage.GetOptions
 
 // GetList implements storage.Interface.
 func (s *lazyCache) GetList(ctx context.Context, key string, opts storage.ListOptions, out runtime.Object) error {
-	if s.cached.Load() == nil && !s.long.Load() && storeLists(opts) {
-		err := s.Interface.GetList(ctx, key, opts, out)
-		if err == nil && meta.LenList(out) >= longList {
-			s.long.Store(true)
-		}
-		return err
+	if s.cached.Load() == nil && storeLists(opts) && !s.followsLong(ctx, key, opts) {
+		return s.Interface.GetList(ctx, key, opts, out)
 	}
 	c, err := s.cache(ctx, 0)
 	if err != nil {
 		return err
 	}
 	return c.GetList(ctx, key, opts, out)
+}
+
+// followsLong reports whether a long list began before the list of the arguments. The pages after the first one belong to
+// the list of the first page.
+func (s *lazyCache) followsLong(ctx context.Context, key string, opts storage.ListOptions) bool {
+	if opts.Predicate.Continue != "" || !opts.Recursive {
+		return false
+	}
+	if s.long.Load() {
+		return true
+	}
+	objects, bytes, err := s.estimate(ctx, key)
+	if err != nil || objects == 0 {
+		return false // the list reports the error
+	}
+	// With a selector, the store decodes objects until a page has as many as the limit.
+	if page := opts.Predicate.Limit; 0 < page && page < objects && opts.Predicate.Empty() {
+		objects, bytes = page, bytes/objects*page
+	}
+	return (objects >= longList || bytes >= longListBytes) && s.long.Swap(true)
 }
 
 // storeLists reports whether the store answers a list in the same way as a cache.
@@ -250,7 +287,7 @@ type watchCache struct {
 
 // cacheProgress is the progress of a watch cache.
 type cacheProgress struct {
-	// filled is true when the cache is filled, or when the time firstFill is over. Requests can then use the cache.
+	// filled is true when the cache is filled, or when fill has given up. Requests can then use the cache.
 	filled bool
 	// seen is the newest revision that the cache is known to have reached. The method await sets it.
 	seen int64

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/storage"
 )
@@ -75,15 +78,44 @@ func TestCacheIsMadeWhenItIsNeeded(t *testing.T) {
 			}
 			s.remove(t, "b")
 		}, false},
+		{"a long list", "a single list takes as long from the store as from a new cache", func(t *testing.T, s configMaps, _ string) {
+			s.createMany(t)
+			s.list(t, "", "")
+		}, false},
 		{"a list after a long one", "decoding a long list takes longer than beginning a cache", func(t *testing.T, s configMaps, _ string) {
-			for i := range longList {
-				name := fmt.Sprint("many-", i)
-				s.create(t, name)
-				defer s.remove(t, name)
-			}
+			s.createMany(t)
 			s.list(t, "", "")
 			s.list(t, "", "")
 		}, true},
+		{"a list after one that selects nothing of much", "the store decodes all objects for a selector", func(t *testing.T, s configMaps, _ string) {
+			s.createMany(t)
+			s.page(t, storage.SelectionPredicate{Label: labels.SelectorFromSet(labels.Set{"a": "b"}), Field: fields.Everything(), Limit: 1})
+			s.list(t, "", "")
+		}, true},
+		{"a list after one of few large objects", "the time for decoding depends on the size", func(t *testing.T, s configMaps, _ string) {
+			large := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "large", Namespace: "n"}, Data: map[string]string{"a": strings.Repeat("a", longListBytes)}}
+			if err := s.Create(t.Context(), key("large"), large, &v1.ConfigMap{}, 0); err != nil {
+				t.Fatal(err)
+			}
+			defer s.remove(t, "large")
+			s.list(t, "", "")
+			s.list(t, "", "")
+		}, true},
+		{"a list after a short page", "the store reads no more than the page", func(t *testing.T, s configMaps, _ string) {
+			s.createMany(t)
+			s.page(t, limited(1))
+			s.list(t, "", "")
+		}, false},
+		{"all pages of a long list", "together, the pages take as long from the store as a new cache", func(t *testing.T, s configMaps, _ string) {
+			s.createMany(t)
+			first := s.page(t, limited(longList))
+			if first.Continue == "" {
+				t.Error("the list has a single page")
+			}
+			next := limited(longList)
+			next.Continue = first.Continue
+			s.page(t, next)
+		}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newConfigMaps(t, m, cached)
@@ -98,6 +130,67 @@ func TestCacheIsMadeWhenItIsNeeded(t *testing.T) {
 				t.Errorf("not ready: %v", err)
 			}
 		})
+	}
+}
+
+// createMany creates as many objects as a long list has. They are removed at the end of the test.
+func (s configMaps) createMany(t *testing.T) {
+	t.Helper()
+	for i := range longList {
+		name := fmt.Sprint("many-", i)
+		s.create(t, name)
+		t.Cleanup(func() {
+			if err := s.lazy(t).Interface.Delete(context.WithoutCancel(t.Context()), key(name), &v1.ConfigMap{}, nil, storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func limited(n int64) storage.SelectionPredicate {
+	return storage.SelectionPredicate{Label: labels.Everything(), Field: fields.Everything(), Limit: n}
+}
+
+// page lists the objects that the predicate selects.
+func (s configMaps) page(t testing.TB, p storage.SelectionPredicate) *v1.ConfigMapList {
+	t.Helper()
+	p.GetAttrs = storage.DefaultNamespaceScopedAttr
+	out := &v1.ConfigMapList{}
+	if err := s.GetList(t.Context(), prefix, storage.ListOptions{Recursive: true, Predicate: p}, out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Of the long lists at the same time, only the first decodes the objects for itself: the others have the cache's.
+func TestLongListsAtOnceShareTheirObjects(t *testing.T) {
+	t.Parallel()
+	const lists, objects = 10, 2 * longList
+	m := startMember(t, Options{})
+	s := newConfigMaps(t, m, cached)
+	defer s.destroy()
+	for i := range objects {
+		s.create(t, fmt.Sprint("many-", i))
+	}
+	lazy := s.lazy(t)
+	decoded := lazy.codec.decoded.Load()
+	var group errgroup.Group
+	for range lists {
+		group.Go(func() error {
+			out := &v1.ConfigMapList{}
+			err := s.GetList(t.Context(), prefix, storage.ListOptions{Recursive: true, Predicate: storage.Everything}, out)
+			if err == nil && len(out.Items) != objects {
+				return fmt.Errorf("a list has %d of %d objects", len(out.Items), objects)
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	// The cache decodes the objects, and the previous objects of the events in the hub's log.
+	if n := lazy.codec.decoded.Load() - decoded; n > 3*objects {
+		t.Errorf("%d lists of %d objects have decoded %d objects", lists, objects, n)
 	}
 }
 

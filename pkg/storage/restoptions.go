@@ -1,12 +1,14 @@
 package storage
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path"
 	"reflect"
 	"sync"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/features"
@@ -32,6 +34,7 @@ func (m *Member) RESTOptionsGetter(inner generic.RESTOptionsGetter) generic.REST
 		source: func(s storage.Interface, key string) storage.Interface { return &promptStore{s, m.hub, key} },
 		begin:  func(from, made uint64) uint64 { return beginning(m, from, made) },
 		now:    func() uint64 { return uint64(m.server.KV().Rev()) },
+		size:   m.size,
 		clock:  m.clock,
 		own:    m.own,
 		run:    m.running.Go,
@@ -50,6 +53,7 @@ func ExternalRESTOptionsGetter(inner generic.RESTOptionsGetter) generic.RESTOpti
 		source: func(s storage.Interface, _ string) storage.Interface { return s },
 		begin:  func(uint64, uint64) uint64 { return 0 },
 		now:    func() uint64 { return 0 },
+		size:   func(context.Context, string) (int64, int64, error) { return 0, 0, nil },
 		eager:  true,
 		clock:  clock.RealClock{},
 		own:    ownDestroy,
@@ -105,7 +109,10 @@ type backend struct {
 	source func(s storage.Interface, key string) storage.Interface // returns the store that fills a watch cache
 	begin  func(from, made uint64) uint64                          // returns the revision with which a cache begins; 0 stands for the newest
 	now    func() uint64                                           // returns etcd's revision, 0 if it is unknown
-	eager  bool                                                    // whether a cache is made with its store
+	// size returns the number of keys with a prefix, and estimates the size of their values. Only stores that get their
+	// cache on demand use it.
+	size   func(ctx context.Context, prefix string) (keys, bytes int64, err error)
+	eager  bool // whether a cache is made with its store
 	clock  clock.WithTicker
 	own    func(destroy func()) (factory.DestroyFunc, error)
 	run    func(func()) // runs a function on a goroutine; with a Member, Stop waits for its end
@@ -152,7 +159,10 @@ func (b *backend) cachedStore(
 	key := path.Join("/", c.Prefix, resourcePrefix) + "/"
 	lazy := &lazyCache{
 		Interface: raw, resource: c.GroupResource, source: b.source(raw, key), begin: b.begin, made: b.now(),
-		newCache: newCache, newFunc: newFunc, prefix: resourcePrefix, run: b.run, failed: &codec.failed,
+		newCache: newCache, newFunc: newFunc, prefix: resourcePrefix, run: b.run, codec: codec,
+		estimate: func(ctx context.Context, below string) (int64, int64, error) {
+			return b.size(ctx, path.Join("/", c.Prefix, below)+"/")
+		},
 	}
 	b.caches.add(lazy, key)
 	destroy, err := b.own(func() {
@@ -216,6 +226,21 @@ func (m *Member) store(
 		return etcd3.NewStoreWithUnsafeCorruptObjectDeletion(raw, c.GroupResource), destroy, nil
 	}
 	return raw, destroy, nil
+}
+
+// sampledValues is the number of values from which size estimates the mean length.
+const sampledValues = 8
+
+// size returns the number of keys with a prefix, and estimates the size of their values from the first ones.
+func (m *Member) size(ctx context.Context, prefix string) (keys, bytes int64, err error) {
+	sample, err := m.client.KV.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithLimit(sampledValues), clientv3.WithSerializable())
+	if err != nil || sample.Count == 0 {
+		return 0, 0, err
+	}
+	for _, kv := range sample.Kvs {
+		bytes += int64(len(kv.Value))
+	}
+	return sample.Count, bytes * sample.Count / int64(len(sample.Kvs)), nil
 }
 
 // ownDestroy is the function own of a backend without a Member. It returns a function that destroys the store once.
