@@ -8,8 +8,8 @@ packages=pkg/registry/declarative
 out=${1:-$packages}
 
 # The group versions are those to which all other versions convert, as far as they have markers with an effect: the
-# markers of the stage alpha have none. core/v1 is in the list for the types that others refer to. The groups
-# resource.k8s.io and scheduling.k8s.io call the functions that k8s.io/api has (validation.Declared).
+# markers of the stage alpha have none. core/v1 is in the list for the types that others refer to, and resource/v1beta1
+# because its fields have other paths than those of resource/v1.
 versions=(
 	admissionregistration/v1
 	autoscaling/v2
@@ -21,6 +21,9 @@ versions=(
 	networking/v1
 	node/v1
 	rbac/v1
+	resource/v1
+	resource/v1beta1
+	scheduling/v1beta1
 	storage/v1
 )
 

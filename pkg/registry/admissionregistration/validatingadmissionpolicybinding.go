@@ -1,11 +1,13 @@
 package admissionregistration
 
 import (
+	"context"
 	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	admissionregistrationv1alpha1 "k8s.io/api/admissionregistration/v1alpha1"
 	admissionregistrationv1beta1 "k8s.io/api/admissionregistration/v1beta1"
+	"k8s.io/apimachinery/pkg/api/operation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
@@ -48,8 +50,8 @@ func defaultValidatingAdmissionPolicyBindingV1alpha1(b *admissionregistrationv1.
 
 // ValidateValidatingAdmissionPolicyBinding checks a binding of a ValidatingAdmissionPolicy that no request creates.
 func ValidateValidatingAdmissionPolicyBinding(o *admissionregistrationv1.ValidatingAdmissionPolicyBinding) field.ErrorList {
-	return append(validateValidatingAdmissionPolicyBinding(o),
-		validation.Declared(declarativev1.Validate_ValidatingAdmissionPolicyBindingSpec, validation.SpecPath, &o.Spec, nil, nil)...)
+	return append(validateValidatingAdmissionPolicyBinding(o), declarativev1.Validate_ValidatingAdmissionPolicyBindingSpec(
+		context.Background(), operation.Operation{Type: operation.Create}, validation.SpecPath, &o.Spec, nil)...)
 }
 
 func validateValidatingAdmissionPolicyBinding(o *admissionregistrationv1.ValidatingAdmissionPolicyBinding) field.ErrorList {

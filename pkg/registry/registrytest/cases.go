@@ -14,11 +14,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/component-base/featuregate"
+	baseversion "k8s.io/component-base/version"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/features"
 )
 
 // Table returns a table of groups, for tests of a kind. The group of the kind is enough, unless the test converts
@@ -94,18 +98,24 @@ type WriteCase struct {
 	Object, Old runtime.Object
 	// Status is true for an update of the status subresource.
 	Status bool
-	Want   []string
+	// Through is the group version of the request. The default is that of the hub.
+	Through schema.GroupVersion
+	// Gates are the feature gates that are on, besides those that are on by default. CheckWarnings ignores them.
+	Gates []string
+	Want  []string
 }
 
 // CheckErrors compares the validation errors of each write with the Want of its case. The user has all permissions.
 func CheckErrors(t *testing.T, table *registry.Table, cases []WriteCase) {
 	t.Helper()
-	ctx := genericapirequest.WithRequestInfo(genericapirequest.WithUser(context.Background(), &user.DefaultInfo{Name: "jane"}),
-		&genericapirequest.RequestInfo{Verb: "update"})
 	for _, tc := range cases {
 		t.Run(tc.Name, func(t *testing.T) {
 			t.Parallel()
-			s := Strategy(t, table, tc.Object)
+			ctx := genericapirequest.WithRequestInfo(genericapirequest.WithUser(context.Background(), &user.DefaultInfo{Name: "jane"}),
+				&genericapirequest.RequestInfo{Verb: "update", APIGroup: tc.Through.Group, APIVersion: tc.Through.Version})
+			s := table.Strategy(Row(t, table, tc.Object), registry.Dependencies{
+				AllowPrivileged: true, Authorizer: authorizerfactory.NewAlwaysAllowAuthorizer(), Gates: gatesWith(t, tc.Gates),
+			})
 			var errs field.ErrorList
 			op := operation.Update
 			switch {
@@ -120,6 +130,22 @@ func CheckErrors(t *testing.T, table *registry.Table, cases []WriteCase) {
 			WantErrors(t, tc.Reason, errs, tc.Want...)
 		})
 	}
+}
+
+// gatesWith returns feature gates of which some are on, besides those that are on by default.
+func gatesWith(t *testing.T, on []string) featuregate.FeatureGate {
+	t.Helper()
+	if len(on) == 0 {
+		return nil
+	}
+	gates, values := features.Of(version.MustParse(baseversion.DefaultKubeBinaryVersion)), map[string]bool{}
+	for _, gate := range on {
+		values[gate] = true
+	}
+	if err := gates.SetFromMap(values); err != nil {
+		t.Fatal(err)
+	}
+	return gates
 }
 
 // CheckWarnings compares the warnings of each write with the Want of its case.

@@ -5,14 +5,13 @@ import (
 	"testing"
 
 	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
+	resourcev1beta1 "k8s.io/api/resource/v1beta1"
 	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// TestDeclarations checks that kinds call the validation that k8s.io/api generates, and that the errors of this
-// validation come last.
+// TestDeclarations checks the rules that the Go types declare. Their errors come last.
 func TestDeclarations(t *testing.T) {
 	t.Parallel()
 	claim := func(requests ...resourcev1.DeviceRequest) *resourcev1.ResourceClaim {
@@ -26,42 +25,40 @@ func TestDeclarations(t *testing.T) {
 		Driver: "d.e", Pool: resourcev1.ResourcePool{Name: "p", ResourceSliceCount: 1}, AllNodes: ptr.To(true),
 		Devices: []resourcev1.Device{{Name: "a", Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"size": {}}}},
 	}}
-	for _, test := range []struct {
-		name, reason string
-		errs         field.ErrorList
-		want         []string
-	}{{
-		name: "claim", reason: "an operator is one of a declared set", errs: validateResourceClaim(claim(intolerant)),
-		want: []string{
+	registrytest.CheckErrors(t, registrytest.Table(t, Group), []registrytest.WriteCase{{
+		Name: "claim", Reason: "an operator is one of a declared set", Object: claim(intolerant),
+		Want: []string{
 			`spec.devices.requests[0].name: Invalid value: "-": ` + notLabel,
 			`spec.devices.requests[0].exactly.tolerations[0].operator: Unsupported value: "Like": supported values: "Equal", "Exists"`,
 		},
 	}, {
-		name: "template", reason: "a template has the spec of a claim",
-		errs: validateResourceClaimTemplate(&resourcev1.ResourceClaimTemplate{ObjectMeta: registrytest.Stored("template"),
-			Spec: resourcev1.ResourceClaimTemplateSpec{Spec: claim(wanted, wanted).Spec}}),
-		want: []string{`spec.spec.devices.requests[1]: Duplicate value: {"name":"r","exactly":{"deviceClassName":"c"}}`},
+		Name: "claim of an older version", Reason: "in v1beta1, the fields of a single device are those of the request", Object: claim(intolerant),
+		Through: resourcev1beta1.SchemeGroupVersion,
+		Want: []string{
+			`spec.devices.requests[0].name: Invalid value: "-": ` + notLabel,
+			`spec.devices.requests[0].tolerations[0].operator: Unsupported value: "Like": supported values: "Equal", "Exists"`,
+		},
 	}, {
-		name: "long list", reason: "the requests aren't checked one by one", errs: validateResourceClaim(claim(slices.Repeat([]resourcev1.DeviceRequest{intolerant}, 33)...)),
-		want: []string{"spec.devices.requests: Too many: 33: must have at most 32 items"},
+		Name: "template", Reason: "a template has the spec of a claim",
+		Object: &resourcev1.ResourceClaimTemplate{ObjectMeta: registrytest.Stored("template"),
+			Spec: resourcev1.ResourceClaimTemplateSpec{Spec: claim(wanted, wanted).Spec}},
+		Want: []string{`spec.spec.devices.requests[1]: Duplicate value: {"name":"r","exactly":{"deviceClassName":"c"}}`},
 	}, {
-		name: "another spec", reason: "devices are allocated by the old spec", errs: validateResourceClaimUpdate(claim(), claim(wanted)),
-		want: []string{"spec: Invalid value: null: field is immutable"},
+		Name: "long list", Reason: "the requests aren't checked one by one", Object: claim(slices.Repeat([]resourcev1.DeviceRequest{intolerant}, 33)...),
+		Want: []string{"spec.devices.requests: Too many: 33: must have at most 32 items"},
 	}, {
-		name: "class", reason: "the driver of a configuration has a declared format",
-		errs: validateDeviceClass(&resourcev1.DeviceClass{ObjectMeta: registrytest.ClusterStored("class"), Spec: resourcev1.DeviceClassSpec{
+		Name: "another spec", Reason: "devices are allocated by the old spec", Object: claim(), Old: claim(wanted),
+		Want: []string{"spec: Invalid value: null: field is immutable"},
+	}, {
+		Name: "class", Reason: "the driver of a configuration has a declared format",
+		Object: &resourcev1.DeviceClass{ObjectMeta: registrytest.ClusterStored("class"), Spec: resourcev1.DeviceClassSpec{
 			Config: []resourcev1.DeviceClassConfiguration{{DeviceConfiguration: resourcev1.DeviceConfiguration{Opaque: &resourcev1.OpaqueDeviceConfiguration{}}}},
-		}}),
-		want: []string{"spec.config[0].opaque.parameters: Required value", "spec.config[0].opaque.driver: Required value"},
+		}},
+		Want: []string{"spec.config[0].opaque.parameters: Required value", "spec.config[0].opaque.driver: Required value"},
 	}, {
-		name: "slice", reason: "an attribute has one value", errs: validateResourceSlice(slice),
-		want: []string{"spec.devices[0].attributes[size]: Invalid value: \"\": must specify one of: `int`, `bool`, `string`, `version`, `ints`, `bools`, `strings`, `versions`"},
+		Name: "slice", Reason: "an attribute has one value", Object: slice,
+		Want: []string{"spec.devices[0].attributes[size]: Invalid value: \"\": must specify one of: `int`, `bool`, `string`, `version`, `ints`, `bools`, `strings`, `versions`"},
 	}, {
-		name: "stored slice", reason: "an update doesn't check the fields that stay", errs: validateResourceSliceUpdate(slice, slice),
-	}} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			registrytest.WantErrors(t, test.reason, test.errs, test.want...)
-		})
-	}
+		Name: "stored slice", Reason: "an update doesn't check the fields that stay", Object: slice, Old: slice,
+	}})
 }

@@ -48,15 +48,13 @@ func defaultDeviceTaintRule(r *resourcev1.DeviceTaintRule) { taintedNow(&r.Spec.
 // validateDeviceTaintRule checks a new DeviceTaintRule (KEP-5055).
 func validateDeviceTaintRule(o *resourcev1.DeviceTaintRule) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
-	f.Merge(deviceTaintRuleSpec(&o.Spec, nil))
+	f.Merge(deviceTaintRuleSpec(&o.Spec))
 	return f.Errs
 }
 
-// validateDeviceTaintRuleUpdate checks an update of a DeviceTaintRule. If the stored rule has an unknown effect,
-// the effect stays valid, because a newer server may have stored it.
 func validateDeviceTaintRuleUpdate(o, old *resourcev1.DeviceTaintRule) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.Merge(deviceTaintRuleSpec(&o.Spec, &old.Spec))
+	f.Merge(deviceTaintRuleSpec(&o.Spec))
 	return f.Errs
 }
 
@@ -69,7 +67,7 @@ func validateDeviceTaintRuleStatusUpdate(o, old *resourcev1.DeviceTaintRule) fie
 	return f.Errs
 }
 
-func deviceTaintRuleSpec(spec, old *resourcev1.DeviceTaintRuleSpec) field.ErrorList {
+func deviceTaintRuleSpec(spec *resourcev1.DeviceTaintRuleSpec) field.ErrorList {
 	var f validation.Findings
 	path := field.NewPath("spec")
 	if s := spec.DeviceSelector; s != nil {
@@ -84,7 +82,7 @@ func deviceTaintRuleSpec(spec, old *resourcev1.DeviceTaintRuleSpec) field.ErrorL
 			}
 		}
 	}
-	f.Merge(deviceTaint(path.Child("taint"), &spec.Taint), validation.Declared(resourcev1.Validate_DeviceTaintRuleSpec, path, spec, old, nil))
+	f.Merge(deviceTaint(path.Child("taint"), &spec.Taint))
 	return f.Errs
 }
 

@@ -5,7 +5,6 @@ import (
 
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
@@ -23,41 +22,32 @@ func TestDeviceTaintRule(t *testing.T) {
 		tooMany.Status.Conditions = append(tooMany.Status.Conditions,
 			metav1.Condition{Type: string(rune('A' + i)), Status: metav1.ConditionTrue, Reason: "R", LastTransitionTime: metav1.Now()})
 	}
-	for _, tc := range []struct {
-		name, reason string
-		errs         field.ErrorList
-		want         []string
-	}{{
-		name: "everything", reason: "the empty selector matches all devices",
-		errs: validateDeviceTaintRule(taintRule(resourcev1.DeviceTaint{Key: "e.com/k", Value: "v", Effect: "NoExecute"}, &resourcev1.DeviceTaintSelector{})),
+	registrytest.CheckErrors(t, registrytest.Table(t, Group), []registrytest.WriteCase{{
+		Name: "everything", Reason: "the empty selector matches all devices",
+		Object: taintRule(resourcev1.DeviceTaint{Key: "e.com/k", Value: "v", Effect: "NoExecute"}, &resourcev1.DeviceTaintSelector{}),
 	}, {
-		name: "nothing", reason: "a taint has a key and an effect", errs: validateDeviceTaintRule(taintRule(resourcev1.DeviceTaint{}, nil)),
-		want: []string{
+		Name: "nothing", Reason: "a taint has a key and an effect", Object: taintRule(resourcev1.DeviceTaint{}, nil),
+		Want: []string{
 			"spec.taint.key: Invalid value: \"\": name part must be non-empty",
 			"spec.taint.key: Invalid value: \"\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
 			"spec.taint.effect: Required value",
 		},
 	}, {
-		name: "a node's effect", reason: "devices have no preferences for pods", errs: validateDeviceTaintRule(taintRule(resourcev1.DeviceTaint{Key: "k", Effect: "PreferNoSchedule"}, nil)),
-		want: []string{`spec.taint.effect: Unsupported value: "PreferNoSchedule": supported values: "NoExecute", "NoSchedule", "None"`},
+		Name: "a node's effect", Reason: "devices have no preferences for pods", Object: taintRule(resourcev1.DeviceTaint{Key: "k", Effect: "PreferNoSchedule"}, nil),
+		Want: []string{`spec.taint.effect: Unsupported value: "PreferNoSchedule": supported values: "NoExecute", "NoSchedule", "None"`},
 	}, {
-		name: "selector", reason: "each given criterion is a name",
-		errs: validateDeviceTaintRule(taintRule(resourcev1.DeviceTaint{Key: "k", Effect: "None"},
-			&resourcev1.DeviceTaintSelector{Driver: ptr.To(""), Pool: ptr.To(""), Device: ptr.To("")})),
-		want: []string{
+		Name: "selector", Reason: "each given criterion is a name",
+		Object: taintRule(resourcev1.DeviceTaint{Key: "k", Effect: "None"},
+			&resourcev1.DeviceTaintSelector{Driver: ptr.To(""), Pool: ptr.To(""), Device: ptr.To("")}),
+		Want: []string{
 			"spec.deviceSelector.driver: Required value", "spec.deviceSelector.pool: Required value", `spec.deviceSelector.device: Invalid value: "": ` + notLabel,
 		},
 	}, {
-		name: "kept effect", reason: "a newer server may have written the effect", errs: validateDeviceTaintRuleUpdate(taintRule(unknown, nil), taintRule(unknown, nil)),
+		Name: "kept effect", Reason: "a newer server may have written the effect", Object: taintRule(unknown, nil), Old: taintRule(unknown, nil),
 	}, {
-		name: "too many conditions", reason: "the number of conditions is limited", errs: validateDeviceTaintRuleStatusUpdate(tooMany, taintRule(unknown, nil)),
-		want: []string{"status.conditions: Too many: 9: must have at most 8 items"},
-	}} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			registrytest.WantErrors(t, tc.reason, tc.errs, tc.want...)
-		})
-	}
+		Name: "too many conditions", Reason: "the number of conditions is limited", Object: tooMany, Old: taintRule(unknown, nil), Status: true,
+		Want: []string{"status.conditions: Too many: 9: must have at most 8 items"},
+	}})
 }
 
 func TestDeviceTaintRuleColumns(t *testing.T) {

@@ -51,6 +51,7 @@ func TestResourceClaimColumns(t *testing.T) {
 
 func TestResourceClaimErrors(t *testing.T) {
 	t.Parallel()
+	oneRequest := resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: "r"}}}}
 	const noRequest = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 	reserved := func(users ...types.UID) *resourcev1.ResourceClaim {
 		c := claimWithDevices()
@@ -125,8 +126,7 @@ func TestResourceClaimErrors(t *testing.T) {
 		},
 		{
 			Name: "allocation", Reason: "the share of a device has a UUID, and binding conditions are types of conditions",
-			Object: &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim"), Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
-				Requests: []resourcev1.DeviceRequest{{Name: "r"}}}}, Status: resourcev1.ResourceClaimStatus{
+			Object: &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim"), Spec: oneRequest, Status: resourcev1.ResourceClaimStatus{
 				Devices: []resourcev1.AllocatedDeviceStatus{{Driver: "d.e", Pool: "p", Device: "a", ShareID: ptr.To("one")}},
 				Allocation: &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
 					Config: slices.Repeat([]resourcev1.DeviceAllocationConfiguration{{Source: resourcev1.AllocationConfigSourceClaim,
@@ -136,7 +136,7 @@ func TestResourceClaimErrors(t *testing.T) {
 						BindingConditions: []string{"a/b/c"}, BindingFailureConditions: []string{"A", "B", "C", "D", "E"},
 						Tolerations: []resourcev1.DeviceToleration{{Key: "a/b/c", Operator: "Like", Effect: "Evict"}}}}},
 					NodeSelector: &corev1.NodeSelector{}}}},
-			Old:    &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim")},
+			Old:    &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim"), Spec: oneRequest},
 			Status: true,
 			Want: []string{
 				`status.allocation.devices.results[0].bindingConditions[0]: Invalid value: "a/b/c": ` + notQualified,
@@ -152,14 +152,13 @@ func TestResourceClaimErrors(t *testing.T) {
 		},
 		{
 			Name: "binding conditions", Reason: "a condition occurs only once in the two lists, and a device has either both lists or none",
-			Object: &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim"), Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
-				Requests: []resourcev1.DeviceRequest{{Name: "r"}}}}, Status: resourcev1.ResourceClaimStatus{
+			Object: &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim"), Spec: oneRequest, Status: resourcev1.ResourceClaimStatus{
 				Allocation: &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{
 					{Request: "r", Driver: "d.e", Pool: "p", Device: "a", BindingConditions: []string{"A", "A", "B"}, BindingFailureConditions: []string{"B", "C", "C"}},
 					{Request: "r", Driver: "d.e", Pool: "p", Device: "b", BindingConditions: []string{"A"}},
 					{Request: "r", Driver: "d.e", Pool: "p", Device: "c", BindingFailureConditions: []string{"A"}},
 				}}}}},
-			Old:    &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim")},
+			Old:    &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim"), Spec: oneRequest},
 			Status: true,
 			Want: []string{
 				`status.allocation.devices.results[0].bindingConditions[1]: Duplicate value: "A"`,
@@ -171,14 +170,13 @@ func TestResourceClaimErrors(t *testing.T) {
 		},
 		{
 			Name: "tolerations", Reason: "an allocation's tolerations follow the rules of a claim's",
-			Object: &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim"), Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
-				Requests: []resourcev1.DeviceRequest{{Name: "r"}}}}, Status: resourcev1.ResourceClaimStatus{
+			Object: &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim"), Spec: oneRequest, Status: resourcev1.ResourceClaimStatus{
 				Allocation: &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{
 					{Request: "r", Driver: "d.e", Pool: "p", Device: "a", Tolerations: []resourcev1.DeviceToleration{
 						{Operator: resourcev1.DeviceTolerationOpExists, Value: "v"},
 						{Key: "k", Operator: resourcev1.DeviceTolerationOpEqual, Value: strings.Repeat("v", 64)}}},
 				}}}}},
-			Old:    &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim")},
+			Old:    &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim"), Spec: oneRequest},
 			Status: true,
 			Want: []string{
 				"status.allocation.devices.results[0].tolerations[0].value: Invalid value: \"v\": must be empty for operator `Exists`",

@@ -47,8 +47,7 @@ func defaultResourceClaimTemplateV1beta1(t *resourcev1beta1.ResourceClaimTemplat
 func validateResourceClaimTemplate(o *resourcev1.ResourceClaimTemplate) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	spec := field.NewPath("spec")
-	f.Merge(podvalidation.ClaimTemplateMeta(spec.Child("metadata"), &o.Spec.ObjectMeta), claimSpec(spec.Child("spec"), &o.Spec.Spec),
-		validation.Declared(resourcev1.Validate_ResourceClaimTemplateSpec, spec, &o.Spec, nil, nil))
+	f.Merge(podvalidation.ClaimTemplateMeta(spec.Child("metadata"), &o.Spec.ObjectMeta), claimSpec(spec.Child("spec"), &o.Spec.Spec))
 	return f.Errs
 }
 

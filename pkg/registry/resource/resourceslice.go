@@ -82,20 +82,15 @@ func defaultResourceSliceV1beta1(s *resourcev1beta1.ResourceSlice) {
 // validateResourceSlice checks a new ResourceSlice, which lists devices of a driver.
 func validateResourceSlice(o *resourcev1.ResourceSlice) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
-	f.Merge(sliceSpec(&o.Spec, nil), declaredSlice(&o.Spec, nil))
+	f.Merge(sliceSpec(&o.Spec, nil))
 	return f.Errs
 }
 
 // validateResourceSliceUpdate checks an update of a ResourceSlice. The driver, the pool and the node can't change.
 func validateResourceSliceUpdate(o, old *resourcev1.ResourceSlice) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.Merge(sliceSpec(&o.Spec, &old.Spec), declaredSlice(&o.Spec, &old.Spec))
+	f.Merge(sliceSpec(&o.Spec, &old.Spec))
 	return f.Errs
-}
-
-func declaredSlice(spec, old *resourcev1.ResourceSliceSpec) field.ErrorList {
-	gates := map[string]bool{"DRAPartitionableDevicesType": true}
-	return validation.Declared(resourcev1.Validate_ResourceSliceSpec, validation.SpecPath, spec, old, gates)
 }
 
 // sliceSpec checks a ResourceSlice by the rules that are missing in the generated validation of ResourceSliceSpec. The

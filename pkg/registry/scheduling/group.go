@@ -7,6 +7,7 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
+	declarativev1beta1 "github.com/miniapi-dev/miniapi/pkg/registry/declarative/scheduling/v1beta1"
 )
 
 // Group is the API group scheduling.k8s.io. Its kinds are priorities of pods, and groups of pods.
@@ -14,7 +15,7 @@ var Group = registry.Group{
 	Name: "scheduling.k8s.io",
 	Versions: []registry.Version{
 		{Name: "v1", AddToScheme: schedulingv1.AddToScheme},
-		{Name: "v1beta1", AddToScheme: schedulingv1beta1.AddToScheme, OnDemand: true},
+		{Name: "v1beta1", AddToScheme: schedulingv1beta1.AddToScheme, AddValidations: declarativev1beta1.RegisterValidations, OnDemand: true},
 	},
 	Priority: 16600,
 	Kinds: []registry.Kind{

@@ -51,14 +51,12 @@ func defaultPodGroupV1beta1(g *schedulingv1beta1.PodGroup) {
 // validatePodGroup checks a new PodGroup (KEP-4671).
 func validatePodGroup(o *schedulingv1beta1.PodGroup) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
-	f.Merge(validation.Declared(declaredPodGroupSpec, validation.SpecPath, &o.Spec, nil, gates))
 	return f.Errs
 }
 
 // validatePodGroupUpdate checks an update of a PodGroup. In the spec, only the size of a gang can change.
 func validatePodGroupUpdate(o, old *schedulingv1beta1.PodGroup) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.Merge(validation.Declared(declaredPodGroupSpec, validation.SpecPath, &o.Spec, &old.Spec, gates))
 	return f.Errs
 }
 
@@ -74,7 +72,6 @@ func validatePodGroupStatusUpdate(o, old *schedulingv1beta1.PodGroup) field.Erro
 		path := validation.StatusPath.Child("resourceClaimStatuses").Index(i)
 		f.AddIf(!claims.Has(s.Name), field.Invalid(path.Child("name"), s.Name, "must match the name of an entry in `spec.resourceClaims`"))
 	}
-	f.Merge(validation.Declared(declaredPodGroupStatus, validation.StatusPath, &o.Status, &old.Status, gates))
 	return f.Errs
 }
 

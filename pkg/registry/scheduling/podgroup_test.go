@@ -5,7 +5,6 @@ import (
 
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
@@ -14,6 +13,9 @@ import (
 func gang(count int32) schedulingv1beta1.PodGroupSchedulingPolicy {
 	return schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: count}}
 }
+
+// allGates are the gates of the fields of Workloads and PodGroups.
+var allGates = []string{"GenericWorkload", "TopologyAwareWorkloadScheduling", "PodGroupPreemptionPolicy", "CompositePodGroup"}
 
 var basic = schedulingv1beta1.PodGroupSchedulingPolicy{Basic: &schedulingv1beta1.BasicSchedulingPolicy{}}
 
@@ -28,60 +30,51 @@ func TestPodGroup(t *testing.T) {
 	t.Parallel()
 	same := func(*schedulingv1beta1.PodGroup) {}
 	claims := []schedulingv1beta1.PodGroupResourceClaim{{Name: "a"}, {Name: "a", ResourceClaimName: ptr.To("A"), ResourceClaimTemplateName: ptr.To("t")}}
-	for _, tc := range []struct {
-		name, reason string
-		errs         field.ErrorList
-		want         []string
-	}{{
-		name: "gang", reason: "only the policy is required", errs: validatePodGroup(podGroup(same)),
+	registrytest.CheckErrors(t, registrytest.Table(t, Group), []registrytest.WriteCase{{
+		Name: "gang", Reason: "only the policy is required", Object: podGroup(same),
 	}, {
-		name: "references", reason: "the reference names a template of a workload", errs: validatePodGroup(podGroup(func(g *schedulingv1beta1.PodGroup) {
+		Name: "references", Reason: "the reference names a template of a workload", Gates: allGates, Object: podGroup(func(g *schedulingv1beta1.PodGroup) {
 			g.Spec.WorkloadRef, g.Spec.ParentCompositePodGroupName = &schedulingv1beta1.WorkloadReference{}, ptr.To("parent")
-		})),
-		want: []string{
+		}),
+		Want: []string{
 			"spec.workloadRef.workloadName: Required value", "spec.workloadRef.templateName: Required value",
 		},
 	}, {
-		name: "optional fields", reason: "optional fields are checked too", errs: validatePodGroup(podGroup(func(g *schedulingv1beta1.PodGroup) {
+		Name: "optional fields", Reason: "optional fields are checked too", Gates: allGates, Object: podGroup(func(g *schedulingv1beta1.PodGroup) {
 			g.Spec.SchedulingConstraints = &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: make([]schedulingv1beta1.TopologyConstraint, 1)}
 			g.Spec.DisruptionMode = &schedulingv1beta1.DisruptionMode{}
 			g.Spec.Priority, g.Spec.PreemptionPolicy = ptr.To[int32](1_000_000_001), ptr.To(schedulingv1beta1.PreemptionPolicy("Always"))
-		})),
-		want: []string{
+		}),
+		Want: []string{
 			"spec.schedulingConstraints.topology[0].key: Required value",
 			"spec.disruptionMode: Invalid value: \"\": must specify one of: `single`, `all`",
 			"spec.priority: Invalid value: 1000000001: must be less than or equal to 1000000000",
 			`spec.preemptionPolicy: Unsupported value: "Always": supported values: "Never", "PreemptLowerPriority"`,
 		},
 	}, {
-		name: "two topologies", reason: "the items of a list that is too long aren't checked", errs: validatePodGroup(podGroup(func(g *schedulingv1beta1.PodGroup) {
+		Name: "two topologies", Reason: "the items of a list that is too long aren't checked", Gates: allGates, Object: podGroup(func(g *schedulingv1beta1.PodGroup) {
 			g.Spec.SchedulingConstraints = &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: make([]schedulingv1beta1.TopologyConstraint, 2)}
-		})),
-		want: []string{"spec.schedulingConstraints.topology: Too many: 2: must have at most 1 item"},
+		}),
+		Want: []string{"spec.schedulingConstraints.topology: Too many: 2: must have at most 1 item"},
 	}, {
-		name: "claims", reason: "each claim has a name and one source", errs: validatePodGroup(podGroup(func(g *schedulingv1beta1.PodGroup) { g.Spec.ResourceClaims = claims })),
-		want: []string{
+		Name: "claims", Reason: "each claim has a name and one source", Object: podGroup(func(g *schedulingv1beta1.PodGroup) { g.Spec.ResourceClaims = claims }),
+		Want: []string{
 			`spec.resourceClaims[1]: Duplicate value: {"name":"a","resourceClaimName":"A","resourceClaimTemplateName":"t"}`,
 			"spec.resourceClaims[0]: Invalid value: \"\": must specify one of: `resourceClaimName`, `resourceClaimTemplateName`",
 			"spec.resourceClaims[1]: Invalid value: \"{resourceClaimName, resourceClaimTemplateName}\": must specify exactly one of: `resourceClaimName`, `resourceClaimTemplateName`",
 			"spec.resourceClaims[1].resourceClaimName: Invalid value: \"A\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
 		},
 	}, {
-		name: "larger gang", reason: "the size of a gang can change", errs: validatePodGroupUpdate(podGroup(func(g *schedulingv1beta1.PodGroup) { g.Spec.SchedulingPolicy = gang(3) }), podGroup(same)),
+		Name: "larger gang", Reason: "the size of a gang can change", Object: podGroup(func(g *schedulingv1beta1.PodGroup) { g.Spec.SchedulingPolicy = gang(3) }), Old: podGroup(same),
 	}, {
-		name: "another priority", reason: "the old policy has scheduled the group", errs: validatePodGroupUpdate(podGroup(func(g *schedulingv1beta1.PodGroup) { g.Spec.Priority = ptr.To[int32](1) }), podGroup(same)),
-		want: []string{"spec.priority: Invalid value: null: field is immutable"},
+		Name: "another priority", Reason: "the old policy has scheduled the group", Object: podGroup(func(g *schedulingv1beta1.PodGroup) { g.Spec.Priority = ptr.To[int32](1) }), Old: podGroup(same),
+		Want: []string{"spec.priority: Invalid value: null: field is immutable"},
 	}, {
-		name: "claim of nothing", reason: "a status names only claims of the group", errs: validatePodGroupStatusUpdate(podGroup(func(g *schedulingv1beta1.PodGroup) {
+		Name: "claim of nothing", Reason: "a status names only claims of the group", Object: podGroup(func(g *schedulingv1beta1.PodGroup) {
 			g.Status.ResourceClaimStatuses = []schedulingv1beta1.PodGroupResourceClaimStatus{{Name: "a"}}
-		}), podGroup(same)),
-		want: []string{"status.resourceClaimStatuses[0].name: Invalid value: \"a\": must match the name of an entry in `spec.resourceClaims`"},
-	}} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			registrytest.WantErrors(t, tc.reason, tc.errs, tc.want...)
-		})
-	}
+		}), Old: podGroup(same), Status: true,
+		Want: []string{"status.resourceClaimStatuses[0].name: Invalid value: \"a\": must match the name of an entry in `spec.resourceClaims`"},
+	}})
 }
 
 func TestPodGroupColumns(t *testing.T) {

@@ -34,14 +34,14 @@ var workloadKind = registry.Kind{
 // validateWorkload checks a new Workload (KEP-4671).
 func validateWorkload(o *schedulingv1beta1.Workload) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
-	f.Merge(samePriority(&o.Spec), validation.Declared(declaredWorkloadSpec, validation.SpecPath, &o.Spec, nil, gates))
+	f.Merge(samePriority(&o.Spec))
 	return f.Errs
 }
 
 // validateWorkloadUpdate checks an update of a Workload. In the templates, only the size of a gang can change.
 func validateWorkloadUpdate(o, old *schedulingv1beta1.Workload) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.Merge(samePriority(&o.Spec), validation.Declared(declaredWorkloadSpec, validation.SpecPath, &o.Spec, &old.Spec, gates))
+	f.Merge(samePriority(&o.Spec))
 	return f.Errs
 }
 

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
@@ -24,28 +23,24 @@ func TestWorkload(t *testing.T) {
 	composite.Spec.CompositePodGroupTemplates = []schedulingv1beta1.CompositePodGroupTemplate{{Name: "c"}}
 	high, low := template("high", basic), template("low", basic)
 	high.Priority, low.Priority = ptr.To[int32](2), ptr.To[int32](1)
-	for _, tc := range []struct {
-		name, reason string
-		errs         field.ErrorList
-		want         []string
-	}{{
-		name: "two groups", reason: "each template has a policy", errs: validateWorkload(workload(template("a", gang(3)), template("b", basic))),
+	registrytest.CheckErrors(t, registrytest.Table(t, Group), []registrytest.WriteCase{{
+		Name: "two groups", Reason: "each template has a policy", Object: workload(template("a", gang(3)), template("b", basic)),
 	}, {
-		name: "two priorities", reason: "the groups of a workload are scheduled and preempted together", errs: validateWorkload(workload(high, low)),
-		want: []string{"spec: Invalid value: null: detected multiple priority configurations"},
+		Name: "two priorities", Reason: "the groups of a workload are scheduled and preempted together", Object: workload(high, low),
+		Want: []string{"spec: Invalid value: null: detected multiple priority configurations"},
 	}, {
-		name: "nothing", reason: "a workload without templates schedules nothing", errs: validateWorkload(workload()),
-		want: []string{"spec: Invalid value: \"\": must specify one of: `podGroupTemplates`, `compositePodGroupTemplates`"},
+		Name: "nothing", Reason: "a workload without templates schedules nothing", Object: workload(),
+		Want: []string{"spec: Invalid value: \"\": must specify one of: `podGroupTemplates`, `compositePodGroupTemplates`"},
 	}, {
-		name: "composite", reason: "a group of groups has a policy, too", errs: validateWorkload(composite),
-		want: []string{"spec.compositePodGroupTemplates[0].schedulingPolicy: Invalid value: \"\": must specify one of: `basic`, `gang`"},
+		Name: "composite", Reason: "a group of groups has a policy, too", Gates: allGates, Object: composite,
+		Want: []string{"spec.compositePodGroupTemplates[0].schedulingPolicy: Invalid value: \"\": must specify one of: `basic`, `gang`"},
 	}, {
-		name: "templates", reason: "each template has a name and one policy",
-		errs: validateWorkload(workload(
+		Name: "templates", Reason: "each template has a name and one policy",
+		Object: workload(
 			template("", schedulingv1beta1.PodGroupSchedulingPolicy{}),
 			template("b", schedulingv1beta1.PodGroupSchedulingPolicy{Basic: basic.Basic, Gang: gang(1).Gang}),
-			template("c", gang(0)), template("d", gang(-1)))),
-		want: []string{
+			template("c", gang(0)), template("d", gang(-1))),
+		Want: []string{
 			"spec.podGroupTemplates[0].name: Required value",
 			"spec.podGroupTemplates[0].schedulingPolicy: Invalid value: \"\": must specify one of: `basic`, `gang`",
 			"spec.podGroupTemplates[1].schedulingPolicy: Invalid value: \"{basic, gang}\": must specify exactly one of: `basic`, `gang`",
@@ -53,26 +48,21 @@ func TestWorkload(t *testing.T) {
 			"spec.podGroupTemplates[3].schedulingPolicy.gang.minCount: Invalid value: -1: must be greater than or equal to 1",
 		},
 	}, {
-		name: "controller", reason: "all parts of the reference are required", errs: validateWorkload(owned),
-		want: []string{
+		Name: "controller", Reason: "all parts of the reference are required", Object: owned,
+		Want: []string{
 			`spec.controllerRef.kind: Invalid value: "a/b": may not contain '/'`,
 			"spec.controllerRef.name: Required value",
 		},
 	}, {
-		name: "larger gang", reason: "the size of a gang can change", errs: validateWorkloadUpdate(workload(template("a", gang(3))), workload(template("a", gang(2)))),
+		Name: "larger gang", Reason: "the size of a gang can change", Object: workload(template("a", gang(3))), Old: workload(template("a", gang(2))),
 	}, {
-		name: "another template", reason: "groups are made of the old templates", errs: validateWorkloadUpdate(workload(template("b", gang(2))), workload(template("a", gang(2)))),
-		want: []string{"spec.podGroupTemplates[0]: Forbidden: item may not be added", "spec.podGroupTemplates: Forbidden: item may not be removed"},
+		Name: "another template", Reason: "groups are made of the old templates", Object: workload(template("b", gang(2))), Old: workload(template("a", gang(2))),
+		Want: []string{"spec.podGroupTemplates[0]: Forbidden: item may not be added", "spec.podGroupTemplates: Forbidden: item may not be removed"},
 	}, {
-		name: "another policy", reason: "the old policy scheduled existing groups", errs: validateWorkloadUpdate(workload(template("a", basic)), workload(template("a", gang(2)))),
-		want: []string{
+		Name: "another policy", Reason: "the old policy scheduled existing groups", Object: workload(template("a", basic)), Old: workload(template("a", gang(2))),
+		Want: []string{
 			"spec.podGroupTemplates[0].schedulingPolicy.basic: Invalid value: null: field is immutable",
 			"spec.podGroupTemplates[0].schedulingPolicy.gang: Invalid value: null: field cannot be cleared once set",
 		},
-	}} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			registrytest.WantErrors(t, tc.reason, tc.errs, tc.want...)
-		})
-	}
+	}})
 }

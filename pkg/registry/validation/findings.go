@@ -140,6 +140,15 @@ func Few(path *field.Path, n, most int) field.ErrorList {
 	return field.ErrorList{field.TooMany(path, n, most)}
 }
 
+// Within returns the list, or nil if the list has more items than the argument "most". kube-apiserver doesn't check
+// the items of a list that is too long.
+func Within[T any](list []T, most int) []T {
+	if len(list) > most {
+		return nil
+	}
+	return list
+}
+
 // Present checks that fields are set. The arguments are the name of a field, its value, the next name, and so on.
 func Present(path *field.Path, namesAndValues ...string) field.ErrorList {
 	var f Findings
