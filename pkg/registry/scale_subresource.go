@@ -160,7 +160,7 @@ func (i *scaleObjectInfo) UpdatedObject(ctx context.Context, old runtime.Object)
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("expected input object type to be Scale, but %T", updated))
 	}
 	if errs := validation.Scale(scale); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(schema.GroupKind{Group: autoscalingv1.GroupName, Kind: "Scale"}, scale.Name, errs)
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: autoscalingv1.GroupName, Kind: "Scale"}, m.GetName(), errs)
 	}
 	if scale.UID != "" && scale.UID != m.GetUID() {
 		resource := i.rest.store.DefaultQualifiedResource
