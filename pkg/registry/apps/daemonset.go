@@ -66,6 +66,9 @@ func defaultDaemonSet(d *appsv1.DaemonSet) {
 	if strategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
 		defaults.Pointer(&strategy.RollingUpdate, appsv1.RollingUpdateDaemonSet{})
 		defaults.Pointer(&strategy.RollingUpdate.MaxUnavailable, intstr.FromInt32(1))
+	}
+	if strategy.RollingUpdate != nil { // of any strategy: in kube-apiserver's own type, the numbers are no pointers
+		defaults.Pointer(&strategy.RollingUpdate.MaxUnavailable, intstr.FromInt32(0))
 		defaults.Pointer(&strategy.RollingUpdate.MaxSurge, intstr.FromInt32(0))
 	}
 	defaults.PodTemplateSpec(&d.Spec.Template)
@@ -81,6 +84,9 @@ func defaultDaemonSetExtensionsV1beta1(d *extensionsv1beta1.DaemonSet) {
 	if strategy.Type == extensionsv1beta1.RollingUpdateDaemonSetStrategyType {
 		defaults.Pointer(&strategy.RollingUpdate, extensionsv1beta1.RollingUpdateDaemonSet{})
 		defaults.Pointer(&strategy.RollingUpdate.MaxUnavailable, intstr.FromInt32(1))
+	}
+	if strategy.RollingUpdate != nil { // of any strategy: in kube-apiserver's own type, the numbers are no pointers
+		defaults.Pointer(&strategy.RollingUpdate.MaxUnavailable, intstr.FromInt32(0))
 		defaults.Pointer(&strategy.RollingUpdate.MaxSurge, intstr.FromInt32(0))
 	}
 	defaults.PodTemplateSpec(&d.Spec.Template)

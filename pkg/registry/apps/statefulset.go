@@ -65,9 +65,11 @@ func defaultStatefulSet(s *appsv1.StatefulSet) {
 		strategy.Type = appsv1.RollingUpdateStatefulSetStrategyType
 		defaults.Pointer(&strategy.RollingUpdate, appsv1.RollingUpdateStatefulSetStrategy{})
 	}
-	if strategy.Type == appsv1.RollingUpdateStatefulSetStrategyType && strategy.RollingUpdate != nil {
+	if strategy.RollingUpdate != nil {
 		defaults.Pointer(&strategy.RollingUpdate.Partition, 0)
-		defaultMaxUnavailable(&strategy.RollingUpdate.MaxUnavailable)
+		if strategy.Type == appsv1.RollingUpdateStatefulSetStrategyType {
+			defaultMaxUnavailable(&strategy.RollingUpdate.MaxUnavailable)
+		}
 	}
 	defaults.Pointer(&s.Spec.PersistentVolumeClaimRetentionPolicy, appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{})
 	retention := s.Spec.PersistentVolumeClaimRetentionPolicy
@@ -102,9 +104,11 @@ func defaultStatefulSetV1beta1(s *appsv1beta1.StatefulSet) {
 	defaults.Zero(&s.Spec.PodManagementPolicy, appsv1beta1.OrderedReadyPodManagement)
 	strategy := &s.Spec.UpdateStrategy
 	defaults.Zero(&strategy.Type, appsv1beta1.OnDeleteStatefulSetStrategyType)
-	if strategy.Type == appsv1beta1.RollingUpdateStatefulSetStrategyType && strategy.RollingUpdate != nil {
+	if strategy.RollingUpdate != nil {
 		defaults.Pointer(&strategy.RollingUpdate.Partition, 0)
-		defaultMaxUnavailable(&strategy.RollingUpdate.MaxUnavailable)
+		if strategy.Type == appsv1beta1.RollingUpdateStatefulSetStrategyType {
+			defaultMaxUnavailable(&strategy.RollingUpdate.MaxUnavailable)
+		}
 	}
 	defaults.Pointer(&s.Spec.PersistentVolumeClaimRetentionPolicy, appsv1beta1.StatefulSetPersistentVolumeClaimRetentionPolicy{})
 	retention := s.Spec.PersistentVolumeClaimRetentionPolicy

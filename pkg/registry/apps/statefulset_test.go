@@ -87,7 +87,7 @@ func TestStatefulSetUpdate(t *testing.T) {
 		`spec.serviceName: Invalid value: "other": field is immutable`)
 }
 
-func TestStatefulSetMaxUnavailable(t *testing.T) {
+func TestUpdateStrategies(t *testing.T) {
 	t.Parallel()
 	registrytest.CheckDefaults(t, registrytest.Table(t, Group), []registrytest.DefaultsCase{
 		{
@@ -99,6 +99,16 @@ func TestStatefulSetMaxUnavailable(t *testing.T) {
 			Name: "v1beta1", Reason: "the default is the same in older versions",
 			Manifest: `{apiVersion: apps/v1beta1, kind: StatefulSet, spec: {updateStrategy: {type: RollingUpdate, rollingUpdate: {}}}}`,
 			Path:     "spec.updateStrategy", Want: `{type: RollingUpdate, rollingUpdate: {partition: 0, maxUnavailable: 1}}`,
+		},
+		{
+			Name: "another strategy", Reason: "kube-apiserver converts no partition to 0, which its errors show",
+			Manifest: `{apiVersion: apps/v1, kind: StatefulSet, spec: {updateStrategy: {type: OnDelete, rollingUpdate: {}}}}`,
+			Path:     "spec.updateStrategy", Want: `{type: OnDelete, rollingUpdate: {partition: 0}}`,
+		},
+		{
+			Name: "daemon set of another strategy", Reason: "kube-apiserver converts the missing numbers to 0",
+			Manifest: `{apiVersion: apps/v1, kind: DaemonSet, spec: {updateStrategy: {type: OnDelete, rollingUpdate: {}}}}`,
+			Path:     "spec.updateStrategy", Want: `{type: OnDelete, rollingUpdate: {maxUnavailable: 0, maxSurge: 0}}`,
 		},
 	})
 }

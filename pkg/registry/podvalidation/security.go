@@ -24,8 +24,6 @@ func podSecurity(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	for i := range sc.SupplementalGroups {
 		f.Merge(GroupID(path.Child("supplementalGroups").Index(i), &sc.SupplementalGroups[i]))
 	}
-	f.AddIf(ptr.Deref(spec.ShareProcessNamespace, false) && spec.HostPID, field.Invalid(path.Child("shareProcessNamespace"),
-		true, "ShareProcessNamespace and HostPID cannot both be enabled"))
 	f.Merge(
 		sysctls(path.Child("sysctls"), sc.Sysctls, spec),
 		validation.OptionalOneOf(path.Child("fsGroupChangePolicy"), sc.FSGroupChangePolicy, corev1.FSGroupChangeAlways, corev1.FSGroupChangeOnRootMismatch),
@@ -37,6 +35,13 @@ func podSecurity(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 		validation.OptionalOneOf(path.Child("seLinuxChangePolicy"), sc.SELinuxChangePolicy,
 			corev1.SELinuxChangePolicyMountOption, corev1.SELinuxChangePolicyRecursive))
 	return f.Errs
+}
+
+func sharedProcessNamespace(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
+	if !ptr.Deref(spec.ShareProcessNamespace, false) || !spec.HostPID {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, true, "ShareProcessNamespace and HostPID cannot both be enabled")}
 }
 
 const maxSysctl = 253

@@ -39,6 +39,7 @@ func PodSpec(path *field.Path, spec *corev1.PodSpec, pod *metav1.ObjectMeta) fie
 			corev1.DNSClusterFirstWithHostNet, corev1.DNSClusterFirst, corev1.DNSDefault, corev1.DNSNone),
 		metav1validation.ValidateLabels(spec.NodeSelector, path.Child("nodeSelector")),
 		podSecurity(path.Child("securityContext"), spec),
+		sharedProcessNamespace(path.Child("shareProcessNamespace"), spec),
 		affinity(path.Child("affinity"), spec.Affinity),
 		dnsConfig(path.Child("dnsConfig"), spec.DNSConfig, spec.DNSPolicy),
 		readinessGates(path.Child("readinessGates"), spec.ReadinessGates),

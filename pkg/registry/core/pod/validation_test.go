@@ -133,6 +133,10 @@ func TestPod(t *testing.T) {
 			},
 		},
 		{
+			name: "shared processes", reason: "the pod either shares the host's processes, or its own",
+			change: func(p *corev1.Pod) { p.Spec.HostPID, p.Spec.ShareProcessNamespace = true, ptr.To(true) },
+			want:   []string{"spec.shareProcessNamespace: Invalid value: true: ShareProcessNamespace and HostPID cannot both be enabled"},
+		}, {
 			name: "sysctls", reason: "a sysctl has a unique name",
 			change: func(p *corev1.Pod) {
 				p.Spec.SecurityContext = &corev1.PodSecurityContext{Sysctls: []corev1.Sysctl{{Name: ""}, {Name: "a.b"}, {Name: "a.b"}}}
