@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/diff"
 )
 
@@ -82,7 +83,7 @@ func writeInternal(b *bytes.Buffer, v reflect.Value) error {
 }
 
 // writeFields writes the fields of a struct. Like encoding/json, it writes the fields of an embedded struct without
-// a JSON name as fields of the outer struct.
+// a JSON name as fields of the outer struct. An object of an internal type names no version and no kind.
 func writeFields(b *bytes.Buffer, v reflect.Value) error {
 	b.WriteByte('{')
 	first := true
@@ -94,6 +95,9 @@ func writeFields(b *bytes.Buffer, v reflect.Value) error {
 	}
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
+		if f.Type == reflect.TypeFor[metav1.TypeMeta]() {
+			continue
+		}
 		if !f.Anonymous {
 			separate()
 			if err := writeMember(b, f.Name, v.Field(i)); err != nil {

@@ -33,6 +33,11 @@ func TestUnversioned(t *testing.T) {
 			want: `{"name":"n","Spec":{"AccessModes":null,"Selector":null,"Resources":{"Limits":null,"Requests":null},` +
 				`"VolumeName":"","StorageClassName":null,"VolumeMode":null,"DataSource":null,"DataSourceRef":null,"VolumeAttributesClassName":null}}`,
 		},
+		{
+			name: "object", reason: "an internal object names no version and no kind",
+			value: corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}},
+			want:  `{"Spec":{"Finalizers":null},"Status":{"Phase":"","Conditions":null}}`,
+		},
 		{name: "nothing", reason: "nil is null", value: (*corev1.NodeSelector)(nil), want: "null"},
 		{name: "plain", reason: "a value without a struct of k8s.io/api is written as usual", value: []string{"a"}, want: `["a"]`},
 	} {
