@@ -85,25 +85,27 @@ func defaultJob(j *batchv1.Job) {
 
 // validateJob checks a new job. The server calls selectOwnPods earlier, which generates the selector.
 func validateJob(o *batchv1.Job) field.ErrorList {
-	return job(o, true)
+	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
+	f.Merge(generatedSelector(o), jobSpec(validation.SpecPath, &o.Spec), lastHostname(o))
+	return f.Errs
 }
 
-// job checks a job. domainLabels is false for a job of an older server, which didn't add labels with the prefix
-// batch.kubernetes.io/ to the pod template.
-func job(o *batchv1.Job, domainLabels bool) field.ErrorList {
-	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
-	f.Merge(generatedSelector(o, domainLabels), jobSpec(validation.SpecPath, &o.Spec))
-	if n := ptr.Deref(o.Spec.Completions, 0); isIndexed(&o.Spec) && n > 0 {
-		hostname := fmt.Sprintf("%s-%d", o.Name, n-1)
-		f.AddIf(len(utilvalidation.IsDNS1123Label(hostname)) > 0, field.Invalid(validation.MetadataPath.Child("name"), o.Name,
-			"will not able to create pod with invalid DNS label: "+hostname))
+// lastHostname checks the host name of an indexed job's last pod, which is the longest.
+func lastHostname(o *batchv1.Job) field.ErrorList {
+	n := ptr.Deref(o.Spec.Completions, 0)
+	if !isIndexed(&o.Spec) || n <= 0 {
+		return nil
 	}
+	var f validation.Findings
+	hostname := fmt.Sprintf("%s-%d", o.Name, n-1)
+	f.AddIf(len(utilvalidation.IsDNS1123Label(hostname)) > 0, field.Invalid(validation.MetadataPath.Child("name"), o.Name,
+		"will not able to create pod with invalid DNS label: "+hostname))
 	return f.Errs
 }
 
 // generatedSelector checks a job with a generated selector. The pod template must have the labels that the server
 // generates, and the selector must match these labels.
-func generatedSelector(o *batchv1.Job, domainLabels bool) field.ErrorList {
+func generatedSelector(o *batchv1.Job) field.ErrorList {
 	if ptr.Deref(o.Spec.ManualSelector, false) || o.Spec.Selector == nil {
 		return nil
 	}
@@ -111,18 +113,12 @@ func generatedSelector(o *batchv1.Job, domainLabels bool) field.ErrorList {
 	f.AddIf(o.UID == "", field.Required(validation.MetadataPath.Child("uid"), ""))
 	generated := labels.Set{}
 	path := validation.SpecPath.Child("template", "metadata", "labels")
-	for _, label := range []struct {
-		key, value string
-		domain     bool
-	}{
-		{legacyControllerUIDLabel, string(o.UID), false},
-		{legacyJobNameLabel, o.Name, false},
-		{batchv1.ControllerUidLabel, string(o.UID), true},
-		{batchv1.JobNameLabel, o.Name, true},
+	for _, label := range []struct{ key, value string }{
+		{legacyControllerUIDLabel, string(o.UID)},
+		{legacyJobNameLabel, o.Name},
+		{batchv1.ControllerUidLabel, string(o.UID)},
+		{batchv1.JobNameLabel, o.Name},
 	} {
-		if label.domain && !domainLabels {
-			continue
-		}
 		generated[label.key] = label.value
 		must := fmt.Sprintf("must be '%s'", label.value)
 		if v, set := o.Spec.Template.Labels[label.key]; !set {
@@ -138,12 +134,9 @@ func generatedSelector(o *batchv1.Job, domainLabels bool) field.ErrorList {
 }
 
 func validateJobUpdate(o, old *batchv1.Job) field.ErrorList {
-	_, hadName := old.Spec.Template.Labels[batchv1.JobNameLabel]
-	_, hadUID := old.Spec.Template.Labels[batchv1.ControllerUidLabel]
-	f := validation.Findings{Errs: job(o, hadName && hadUID)}
+	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	s, was := &o.Spec, &old.Spec
 	f.Merge(
-		validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs,
 		jobSpec(validation.SpecPath, s),
 		completionsUpdate(validation.SpecPath.Child("completions"), s, was),
 		validation.Unchanged(validation.SpecPath.Child("selector"), s.Selector, was.Selector),
@@ -152,7 +145,8 @@ func validateJobUpdate(o, old *batchv1.Job) field.ErrorList {
 		validation.Unchanged(validation.SpecPath.Child("podFailurePolicy"), s.PodFailurePolicy, was.PodFailurePolicy),
 		validation.Unchanged(validation.SpecPath.Child("backoffLimitPerIndex"), s.BackoffLimitPerIndex, was.BackoffLimitPerIndex),
 		validation.Unchanged(validation.SpecPath.Child("managedBy"), s.ManagedBy, was.ManagedBy),
-		validation.Unchanged(validation.SpecPath.Child("successPolicy"), s.SuccessPolicy, was.SuccessPolicy))
+		validation.Unchanged(validation.SpecPath.Child("successPolicy"), s.SuccessPolicy, was.SuccessPolicy),
+		lastHostname(o))
 	return f.Errs
 }
 

@@ -127,6 +127,11 @@ func TestJobUpdate(t *testing.T) {
 			want: []string{"spec.completions: Invalid value: 4: can only be modified in tandem with spec.parallelism"},
 		},
 		{
+			name: "generated selector", reason: "an update doesn't check the labels that the server generates: an older server generated others",
+			old: func(j *batchv1.Job) { j.Spec.ManualSelector = nil },
+			now: func(j *batchv1.Job) { j.Spec.ManualSelector, j.Spec.Parallelism = nil, ptr.To[int32](4) },
+		},
+		{
 			name: "suspended", reason: "a suspended job can get other nodes",
 			old: suspended,
 			now: func(j *batchv1.Job) {
