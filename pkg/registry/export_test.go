@@ -20,6 +20,11 @@ func (g Gate) Fields() [][]int {
 	return paths
 }
 
+// KeptOnCreate reports whether a new object keeps the gate's fields while the gate is off. KeptOnUpdate reports it for
+// an update of an object without the fields.
+func (g Gate) KeptOnCreate() bool { return g.keptOnCreate }
+func (g Gate) KeptOnUpdate() bool { return g.keptOnUpdate }
+
 // Gated returns the gates of the fields in the part of an object that the Shape finds.
 func (s *Shape) Gated() []Gate { return s.gated }
 

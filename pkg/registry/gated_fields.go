@@ -20,8 +20,10 @@ type Gate struct {
 	// pointer to the value.
 	used func(value any) bool
 	drop func(value any)
-	// fields are the paths of the gate's fields, parsed by GateOf. A gate that GateBy has made has no paths.
+	// fields are the paths of the gate's fields.
 	fields []fieldPath
+	// keptOnCreate and keptOnUpdate are true if such a write keeps the fields while the gate is off.
+	keptOnCreate, keptOnUpdate bool
 }
 
 // fieldPath is the path from a struct to a field: the index of the field in each struct on the way. The path leads
@@ -31,10 +33,7 @@ type fieldPath []int
 // GateOf returns a gate for fields of the type T. feature is the name of the feature gate. paths are dotted paths of Go
 // field names.
 func GateOf[T any](feature featuregate.Feature, paths ...string) Gate {
-	g := Gate{features: []featuregate.Feature{feature}}
-	for _, path := range paths {
-		g.fields = append(g.fields, fieldPathOf[T](path))
-	}
+	g := Gate{features: []featuregate.Feature{feature}, fields: fieldPathsOf[T](paths)}
 	g.used = func(value any) bool {
 		used := false
 		g.each(value, func(v reflect.Value) { used = used || !v.IsZero() })
@@ -45,10 +44,12 @@ func GateOf[T any](feature featuregate.Feature, paths ...string) Gate {
 }
 
 // GateBy returns a gate with functions of its own, for fields that can't simply be set to zero. used reports whether a
-// value has fields of the gate. drop removes these fields from a value.
-func GateBy[T any](feature featuregate.Feature, used func(*T) bool, drop func(*T)) Gate {
+// value has fields of the gate. drop removes these fields from a value. paths are those of the fields of which each alone
+// counts as a use.
+func GateBy[T any](feature featuregate.Feature, used func(*T) bool, drop func(*T), paths ...string) Gate {
 	return Gate{
 		features: []featuregate.Feature{feature},
+		fields:   fieldPathsOf[T](paths),
 		used:     func(value any) bool { return used(value.(*T)) },
 		drop:     func(value any) { drop(value.(*T)) },
 	}
@@ -61,10 +62,30 @@ func (g Gate) InUse(other Gate) Gate {
 	return g
 }
 
+// OnCreate returns a gate for the same fields that drops them only from new objects.
+func (g Gate) OnCreate() Gate {
+	g.keptOnUpdate = true
+	return g
+}
+
+// OnUpdate returns a gate for the same fields that drops them only in updates.
+func (g Gate) OnUpdate() Gate {
+	g.keptOnCreate = true
+	return g
+}
+
 // And returns a gate for the same fields that is off while the feature gate is off, too.
 func (g Gate) And(feature featuregate.Feature) Gate {
 	g.features = append(slices.Clone(g.features), feature)
 	return g
+}
+
+func fieldPathsOf[T any](paths []string) []fieldPath {
+	var fields []fieldPath
+	for _, path := range paths {
+		fields = append(fields, fieldPathOf[T](path))
+	}
+	return fields
 }
 
 func fieldPathOf[T any](path string) fieldPath {
@@ -112,7 +133,11 @@ func (s Strategy) DropGated(obj, old runtime.Object) {
 // gate, the fields of this gate stay. "was" is nil on create.
 func drop(now, was any, off []Gate) {
 	for _, gate := range off {
-		if was == nil || !gate.used(was) {
+		kept := gate.keptOnCreate
+		if was != nil {
+			kept = gate.keptOnUpdate || gate.used(was)
+		}
+		if !kept {
 			gate.drop(now)
 		}
 	}

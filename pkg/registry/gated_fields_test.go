@@ -115,7 +115,8 @@ func eachGate(f func(k *registry.Kind, gate registry.Gate, part func(runtime.Obj
 }
 
 // TestGatedFields sets each field that depends on feature gates, in an object of each kind. While a gate is off, a new
-// object loses the field. An object that had the field before keeps it. While the gates are on, both have the field.
+// object and an update lose the field. An object that had the field before keeps it. While the gates are on, all have the
+// field.
 func TestGatedFields(t *testing.T) {
 	t.Parallel()
 	eachGate(func(k *registry.Kind, gate registry.Gate, part func(runtime.Object) any) {
@@ -130,7 +131,7 @@ func TestGatedFields(t *testing.T) {
 				t.Helper()
 				obj := withField(k, part, path)
 				strategy(gates).DropGated(obj, old)
-				if got := isSet(reflect.ValueOf(part(obj)), path); got != kept {
+				if got := reflect.DeepEqual(at(part(obj), path), at(part(withField(k, part, path)), path)); got != kept {
 					t.Errorf("%s: %v: %s: want a field kept: %t, got %t", k.Resource, gate.Features(), reason, kept, got)
 				}
 			}
@@ -139,7 +140,8 @@ func TestGatedFields(t *testing.T) {
 			check("the gates are on", on, nil, true)
 			for _, feature := range gate.Features() {
 				off := setGates{on, map[featuregate.Feature]bool{feature: false}}
-				check("a gate is off", off, nil, false)
+				check("a gate is off", off, nil, gate.KeptOnCreate())
+				check("a gate is off, and the stored object lacks the field", off, withField(k, part, nil), gate.KeptOnUpdate())
 				check("a gate is off, and the stored object has the field", off, withField(k, part, path), true)
 			}
 		}
@@ -155,32 +157,74 @@ func allGates(value bool) featuregate.FeatureGate {
 	return all
 }
 
-// isSet reports whether the field at a path is set.
-func isSet(v reflect.Value, path []int) bool {
-	switch {
-	case v.Kind() == reflect.Pointer && len(path) > 0:
-		return !v.IsNil() && isSet(v.Elem(), path)
-	case v.Kind() == reflect.Slice && len(path) > 0:
-		return v.Len() > 0 && isSet(v.Index(0), path)
-	case v.Kind() == reflect.Map && len(path) > 0:
-		for _, key := range v.MapKeys() {
-			return isSet(v.MapIndex(key), path)
+// at returns the value of the field at a path, or nil if the value lacks it.
+func at(value any, path []int) any {
+	v := reflect.ValueOf(value)
+	for len(path) > 0 {
+		switch v.Kind() {
+		case reflect.Pointer:
+			v = v.Elem()
+		case reflect.Slice:
+			if v.Len() == 0 {
+				return nil
+			}
+			v = v.Index(0)
+		case reflect.Map:
+			keys := v.MapKeys()
+			if len(keys) == 0 {
+				return nil
+			}
+			v = v.MapIndex(keys[0])
+		case reflect.Invalid:
+			return nil
+		default:
+			v, path = v.Field(path[0]), path[1:]
 		}
-		return false
-	case len(path) > 0:
-		return isSet(v.Field(path[0]), path[1:])
 	}
-	return !v.IsZero()
+	return v.Interface()
 }
 
-// withField returns an object in which one field is set.
+// withField returns an object in which the field at a path is set. Without a path, the object has only the parts that
+// every object of the kind has.
 func withField(k *registry.Kind, part func(runtime.Object) any, path []int) runtime.Object {
 	obj := registry.NewOf(k.Object)()
 	if rc, ok := obj.(*corev1.ReplicationController); ok {
 		rc.Spec.Template = &corev1.PodTemplateSpec{} // of all pod templates, only this one is a pointer
 	}
-	fill(reflect.ValueOf(part(obj)), path)
+	if path != nil {
+		fill(reflect.ValueOf(part(obj)), path)
+	}
 	return obj
+}
+
+// TestGatedNodes checks writes of a node while the gates are off. kube-apiserver drops what the kubelet declares only from
+// new nodes, and what the kubelet reports about its namespace only from updates.
+func TestGatedNodes(t *testing.T) {
+	t.Parallel()
+	node := builtin.Table().Strategy(builtin.Table().Row(corev1.Resource("nodes")), registry.Dependencies{Gates: allGates(false)})
+	for _, test := range []struct {
+		name, reason       string
+		old                *corev1.Node
+		declared, reported bool
+	}{
+		{"new", "a new node has a status", nil, false, true},
+		{"old", "the kubelet updates the status", &corev1.Node{}, true, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			n := &corev1.Node{Status: corev1.NodeStatus{DeclaredFeatures: []string{"f"}, Features: &corev1.NodeFeatures{},
+				NodeInfo: corev1.NodeSystemInfo{RunningInUserNamespace: ptr.To(true)}}}
+			if test.old == nil {
+				node.PrepareForCreate(t.Context(), n)
+			} else {
+				registry.StatusStrategy{Strategy: node}.PrepareForUpdate(t.Context(), n, test.old)
+			}
+			s := n.Status
+			if s.DeclaredFeatures != nil != test.declared || s.Features != nil != test.declared || s.NodeInfo.RunningInUserNamespace != nil != test.reported {
+				t.Errorf("%s: want what the kubelet declares: %t, and reports: %t; got %+v", test.reason, test.declared, test.reported, s)
+			}
+		})
+	}
 }
 
 // TestGatedPods checks gates of pod specs that remove more than one field: ImageVolume removes volumes together with
@@ -284,9 +328,7 @@ func fill(v reflect.Value, path []int) {
 		if v.IsNil() {
 			v.Set(reflect.New(v.Type().Elem()))
 		}
-		if len(path) > 0 {
-			fill(v.Elem(), path)
-		}
+		fill(v.Elem(), path)
 	case v.Kind() == reflect.Slice:
 		if v.Len() == 0 {
 			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
@@ -303,6 +345,8 @@ func fill(v reflect.Value, path []int) {
 		v.SetMapIndex(reflect.New(v.Type().Key()).Elem(), item)
 	case v.CanInt():
 		v.SetInt(1)
+	case v.Kind() == reflect.String:
+		v.SetString("x")
 	case len(path) > 0:
 		fill(v.Field(path[0]), path[1:])
 	}

@@ -29,8 +29,6 @@ var keptFields = map[string]string{
 	"core/v1.ContainerStatus.StopSignal":                                                              "no strategy drops the field",
 	"core/v1.PodStatus.Resize":                                                                        "no strategy drops the field",
 	"core/v1.VolumeStatus.Image":                                                                      "the whole status of the volume is dropped",
-	"core/v1.TypedObjectReference.Namespace":                                                          "the whole reference is dropped",
-	"core/v1.Container.RestartPolicyRules":                                                            "the policy is dropped, too",
 	"core/v1.EphemeralContainerCommon.RestartPolicyRules":                                             "the policy is dropped, too",
 	"core/v1.PodSpec.Resources":                                                                       "empty resources are dropped, too",
 	"resource/v1.AllocationResult.AllocationTimestamp":                                                "no strategy drops the field",

@@ -55,9 +55,9 @@ var nodeKind = registry.Kind{
 	Fields: nodeFields,
 	Gated: []registry.Gate{
 		registry.GateOf[corev1.Node]("InPlacePodVerticalScalingSchedulerPreemption", "Spec.PodPreemptionPolicy"),
-		registry.GateOf[corev1.Node]("SupplementalGroupsPolicy", "Status.Features"),
-		registry.GateOf[corev1.Node]("NodeDeclaredFeatures", "Status.DeclaredFeatures"),
-		registry.GateOf[corev1.Node]("KubeletInUserNamespace", "Status.NodeInfo.RunningInUserNamespace"),
+		registry.GateOf[corev1.Node]("SupplementalGroupsPolicy", "Status.Features").OnCreate(),
+		registry.GateOf[corev1.Node]("NodeDeclaredFeatures", "Status.DeclaredFeatures").OnCreate(),
+		registry.GateOf[corev1.Node]("KubeletInUserNamespace", "Status.NodeInfo.RunningInUserNamespace").OnUpdate(),
 	},
 }
 

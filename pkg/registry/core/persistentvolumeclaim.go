@@ -189,7 +189,8 @@ var otherNamespace = registry.GateBy("CrossNamespaceVolumeDataSource",
 		if ref := c.Spec.DataSourceRef; ref != nil && ptr.Deref(ref.Namespace, "") != "" {
 			c.Spec.DataSourceRef = nil
 		}
-	})
+	},
+	"Spec.DataSourceRef.Namespace")
 
 // sameDataSources copies dataSource to dataSourceRef, or the reverse, if only one of them is set. A dataSourceRef
 // with a namespace isn't copied, because dataSource has no such field.

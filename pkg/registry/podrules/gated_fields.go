@@ -80,7 +80,8 @@ var restartRules = registry.GateBy("ContainerRestartRules",
 		for i := range spec.EphemeralContainers {
 			spec.EphemeralContainers[i].RestartPolicy, spec.EphemeralContainers[i].RestartPolicyRules = nil, nil
 		}
-	})
+	},
+	"InitContainers.RestartPolicy", "InitContainers.RestartPolicyRules", "Containers.RestartPolicy")
 
 func restartsByRule(c corev1.Container) bool {
 	return len(c.RestartPolicyRules) > 0 || c.RestartPolicy != nil && *c.RestartPolicy != corev1.ContainerRestartPolicyAlways
@@ -106,14 +107,16 @@ var stopSignals = registry.GateBy("ContainerStopSignals",
 				c.Lifecycle = nil
 			}
 		}
-	})
+	},
+	ofContainers("Lifecycle.StopSignal")...)
 
 // podResources is the gate of the resources of a whole pod (KEP-2837). Empty resources don't count as used.
 var podResources = registry.GateBy("PodLevelResources",
 	func(spec *corev1.PodSpec) bool {
 		return spec.Resources != nil && len(spec.Resources.Requests)+len(spec.Resources.Limits) > 0
 	},
-	func(spec *corev1.PodSpec) { spec.Resources = nil })
+	func(spec *corev1.PodSpec) { spec.Resources = nil },
+	"Resources.Requests", "Resources.Limits")
 
 // procMounts is the gate of unmasked procfs mounts (KEP-4265). Instead of dropping the field, it sets the value that
 // containers without the field have.
@@ -132,7 +135,8 @@ var procMounts = registry.GateBy("ProcMountType",
 				*s.ProcMount = corev1.DefaultProcMount
 			}
 		}
-	})
+	},
+	ofContainers("SecurityContext.ProcMount")...)
 
 // imageVolumes is the gate of image volumes (KEP-4639). If a volume is dropped, its mounts are dropped too.
 var imageVolumes = registry.GateBy("ImageVolume",
@@ -153,6 +157,7 @@ var imageVolumes = registry.GateBy("ImageVolume",
 		for i := range spec.EphemeralContainers {
 			spec.EphemeralContainers[i].VolumeMounts = slices.DeleteFunc(spec.EphemeralContainers[i].VolumeMounts, ofImage)
 		}
-	})
+	},
+	"Volumes.Image")
 
 func isImageVolume(v corev1.Volume) bool { return v.Image != nil }
