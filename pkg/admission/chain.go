@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 
-	"go.opentelemetry.io/otel/trace"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,15 +13,14 @@ import (
 	admissionmetrics "k8s.io/apiserver/pkg/admission/metrics"
 	webhookinitializer "k8s.io/apiserver/pkg/admission/plugin/webhook/initializer"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	webhookutil "k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/resourcequota"
 	"github.com/miniapi-dev/miniapi/pkg/admission/policy"
-	"github.com/miniapi-dev/miniapi/pkg/admission/services"
 	"github.com/miniapi-dev/miniapi/pkg/admission/webhook"
 )
 
@@ -48,18 +46,12 @@ type Dependencies struct {
 	// Definition returns the CustomResourceDefinition of a kind; see [policy.Environment].
 	Definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition
 
-	// Loopback connects to the server itself. It is used for a webhook whose service is default/kubernetes.
-	Loopback *rest.Config
-	// ServiceCA is a certificate authority in PEM. The server trusts it for services in Options.Services; see
-	// [services.NewAuthentication].
-	ServiceCA []byte
-	// Dial makes the connections to webhooks; see [services.NewAuthentication].
-	Dial services.Dial
+	// Services resolves the services of webhooks to addresses, and WebhookAuth authenticates the server to webhooks. See
+	// [services.NewResolver] and [services.NewAuthentication].
+	Services    webhookutil.ServiceResolver
+	WebhookAuth webhookutil.AuthenticationInfoResolverWrapper
 	// WebhookTokens authenticates the server to webhooks. It is nil if the server doesn't authenticate itself.
 	WebhookTokens webhook.TokenSource
-	// TracerProvider traces calls of webhooks; see [services.NewAuthentication].
-	TracerProvider trace.TracerProvider
-
 	// Explain adds an explanation to the error of a refused request; see [Explain].
 	Explain Explain
 
@@ -127,13 +119,11 @@ func New(options *Options, dependencies Dependencies) (admission.Interface, erro
 // initializers returns the initializers of the plugins. They give each plugin the dependencies for which the plugin has
 // a Set method.
 func (c *chain) initializers() admission.PluginInitializers {
-	resolver := services.NewResolver(c.options.Services, c.Client, c.Informers)
-	authentication := services.NewAuthentication(c.options.Services, c.ServiceCA, c.Loopback, c.Dial, c.TracerProvider)
 	return admission.PluginInitializers{
 		initializer.NewAPIServerIDInitializer(c.ServerID),
 		initializer.New(c.Client, c.DynamicClient, c.Informers, c.Authorizer, c.FeatureGates, c.EffectiveVersion, c.Drained, c.RESTMapper),
 		initializerFunc(c.initialize),
-		webhookinitializer.NewPluginInitializer(authentication, resolver),
+		webhookinitializer.NewPluginInitializer(c.WebhookAuth, c.Services),
 	}
 }
 

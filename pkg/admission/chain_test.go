@@ -17,12 +17,14 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/compatibility"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/services"
+	"github.com/miniapi-dev/miniapi/pkg/registry/features"
 )
 
 // The barrier holds the write of a policy until the policy is in force, so the policy applies to the next
@@ -107,10 +109,11 @@ func newFakeServer(t *testing.T, plugins ...string) *fakeServer {
 		Informers:        informers,
 		Authorizer:       authorizerfactory.NewAlwaysAllowAuthorizer(),
 		RESTMapper:       s.mapper,
-		FeatureGates:     utilfeature.DefaultFeatureGate,
+		FeatureGates:     features.Default(),
 		EffectiveVersion: compatibility.NewEffectiveVersionFromString("1.37", "1.36", "1.36"),
 		TypeConverter:    managedfields.NewDeducedTypeConverter(),
-		Loopback:         &rest.Config{},
+		Services:         services.NewResolver(options.Services, s.client, informers),
+		WebhookAuth:      services.NewAuthentication(options.Services, nil, &rest.Config{}, nil, nil),
 		Drained:          t.Context().Done(),
 	})
 	if err != nil {

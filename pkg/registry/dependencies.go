@@ -38,7 +38,8 @@ type Dependencies struct {
 	CustomResource func(schema.GroupVersionKind) (schema.GroupVersionResource, bool)
 
 	// Parts are further parts of the server that kinds of some groups need. The package of the group declares the Go type
-	// of the part, and gets the value by PartOf. Each type may be in the list once.
+	// of the part, and gets the value by PartOf. Each type may be in the list once. For the built-in kinds, builtin.Parts
+	// makes the list.
 	Parts []any
 
 	// StoreOf returns the storage of another resource. Table.Stores sets it.

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"fmt"
 
 	"go.opentelemetry.io/otel/trace"
@@ -9,90 +8,99 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/features"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/util/webhook"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/admission/services"
-	"github.com/miniapi-dev/miniapi/pkg/admission/webhook"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
+	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
+	"github.com/miniapi-dev/miniapi/pkg/server/outgoing"
 	"github.com/miniapi-dev/miniapi/pkg/server/requestlog"
 	"github.com/miniapi-dev/miniapi/pkg/server/webhooktokens"
 )
 
-func buildAdmission(_ context.Context, c *Config) error {
-	loopback, tracer := c.generic.LoopbackClientConfig, tracer(c)
-	var tokens webhook.TokenSource
-	if c.generic.FeatureGate.Enabled(features.APIServerWebhookAuthenticationToken) {
-		configurations := c.clients.informers.Admissionregistration().V1()
-		c.security.webhookTokens = &webhooktokens.Tokens{
-			Accounts:   c.clients.typed.CoreV1(),
-			Issuer:     c.security.authentication.Tokens,
+// webhooks are the ways to webhooks of all kinds: those of admission, of the conversion of custom resources, and the
+// extensions of runtime hooks.
+type webhooks struct {
+	// services resolves Services to addresses, and authentication authenticates the server.
+	services       webhook.ServiceResolver
+	authentication webhook.AuthenticationInfoResolverWrapper
+	// tokens are the tokens for webhooks of admission. They are nil if their feature gate is off.
+	tokens *webhooktokens.Tokens
+}
+
+func newWebhooks(o CompletedOptions, generic *genericapiserver.Config, tracer trace.TracerProvider, clients *clients, authenticated authenticated, keys serverKeys, connections *outgoing.Connections, l *lifetime) webhooks {
+	addresses := o.Admission.Services
+	made := webhooks{
+		services:       services.NewResolver(addresses, clients.typed, clients.informers),
+		authentication: services.NewAuthentication(addresses, keys.authority.CA(), generic.LoopbackClientConfig, connections.Dial, tracer),
+	}
+	if generic.FeatureGate.Enabled(features.APIServerWebhookAuthenticationToken) {
+		configurations := clients.informers.Admissionregistration().V1()
+		made.tokens = &webhooktokens.Tokens{
+			Accounts:   clients.typed.CoreV1(),
+			Issuer:     authenticated.Tokens,
 			Validating: configurations.ValidatingWebhookConfigurations().Lister(),
 			Mutating:   configurations.MutatingWebhookConfigurations().Lister(),
-			Life:       c.life,
+			Life:       l.life,
 		}
-		tokens = c.security.webhookTokens
 	}
-	chain, err := admission.New(c.options.Admission, admission.Dependencies{
-		Client:           c.clients.typed,
-		DynamicClient:    c.clients.dynamic,
-		Informers:        c.clients.informers,
-		Authorizer:       c.generic.Authorization.Authorizer,
-		RESTMapper:       c.clients.mapper,
-		FeatureGates:     c.options.globals.Gates(),
-		EffectiveVersion: c.generic.EffectiveVersion,
-		ServerID:         c.generic.APIServerID,
+	return made
+}
+
+// admit configures the admission of requests.
+func admit(o CompletedOptions, generic *genericapiserver.Config, clients *clients, webhooks webhooks, resources *customresources.Resources, l *lifetime) error {
+	dependencies := admission.Dependencies{
+		Client:           clients.typed,
+		DynamicClient:    clients.dynamic,
+		Informers:        clients.informers,
+		Authorizer:       generic.Authorization.Authorizer,
+		RESTMapper:       clients.mapper,
+		FeatureGates:     o.globals.Gates(),
+		EffectiveVersion: generic.EffectiveVersion,
+		ServerID:         generic.APIServerID,
 		TypeConverter:    shared.schemas().TypeConverter(),
-		Definition:       c.apis.customResources.Definition,
-		Loopback:         loopback,
-		ServiceCA:        c.CA(),
-		Dial:             c.connections.Dial,
-		WebhookTokens:    tokens,
-		Drained:          c.life.Done(),
-		TracerProvider:   tracer,
-		Explain:          c.options.AdmissionTrace.Explain(),
-	})
+		Definition:       resources.Definition,
+		Services:         webhooks.services,
+		WebhookAuth:      webhooks.authentication,
+		Drained:          l.life.Done(),
+		Explain:          o.AdmissionTrace.Explain(),
+	}
+	if webhooks.tokens != nil {
+		dependencies.WebhookTokens = webhooks.tokens
+	}
+	chain, err := admission.New(o.Admission, dependencies)
 	if err != nil {
 		return fmt.Errorf("making the admission chain: %w", err)
 	}
-	c.generic.AdmissionControl = chain
-	// Other parts of the server find and authenticate webhooks in the same way as admission does: conversion webhooks,
-	// for example, and runtime hooks.
-	addresses := c.options.Admission.Services
-	c.security.services = services.NewResolver(addresses, c.clients.typed, c.clients.informers)
-	c.security.webhookAuth = services.NewAuthentication(addresses, c.CA(), loopback, c.connections.Dial, tracer)
+	generic.AdmissionControl = chain
 	return nil
 }
 
-func buildTrace(_ context.Context, c *Config) error {
-	c.trace = admissiontrace.New(admissiontrace.Config{
-		Recorder:       c.options.AdmissionTrace.Recorder(),
-		Following:      c.following,
-		Serializer:     c.generic.Serializer,
+// newTrace returns the record of admission's decisions, and lets the record's sign-in links and the log of requests
+// take part in authentication.
+func newTrace(o CompletedOptions, generic *genericapiserver.Config, clients *clients, l *lifetime) *admissiontrace.Trace {
+	decisions := admissiontrace.New(admissiontrace.Config{
+		Recorder:       o.AdmissionTrace.Recorder(),
+		Following:      l.following,
+		Serializer:     generic.Serializer,
 		Decoder:        builtin.Table().Codecs().UniversalDeserializer(),
-		RequestInfo:    genericapiserver.NewRequestInfoResolver(c.generic),
-		Mapper:         c.clients.mapper,
-		Configurations: c.clients.typed.AdmissionregistrationV1(),
-		Authorizer:     c.generic.Authorization.Authorizer,
-		Discovery:      c.clients.typed.Discovery(),
-		Equivalents:    func() runtime.EquivalentResourceMapper { return c.generic.EquivalentResourceRegistry },
+		RequestInfo:    genericapiserver.NewRequestInfoResolver(generic),
+		Mapper:         clients.mapper,
+		Configurations: clients.typed.AdmissionregistrationV1(),
+		Authorizer:     generic.Authorization.Authorizer,
+		Discovery:      clients.typed.Discovery(),
+		Equivalents:    func() runtime.EquivalentResourceMapper { return generic.EquivalentResourceRegistry },
 		Hides: func(plugin string, resource schema.GroupResource) bool {
-			return admission.Hides(c.options.globals.Gates(), plugin, resource)
+			return admission.Hides(o.globals.Gates(), plugin, resource)
 		},
-		Runs: c.options.Admission.Runs,
+		Runs: o.Admission.Runs,
 	})
-	authenticator := c.trace.Authenticator(c.generic.Authentication.Authenticator)
-	if c.options.LogRequest != nil { // the log also gets the users that c.trace.Authenticator finds
+	authenticator := decisions.Authenticator(generic.Authentication.Authenticator)
+	if o.LogRequest != nil { // the log also gets the users that the sign-in links identify
 		authenticator = requestlog.Authenticator{Request: authenticator}
 	}
-	c.generic.Authentication.Authenticator = authenticator
-	return nil
-}
-
-// tracer returns the provider of OpenTelemetry traces, or nil if requests aren't traced.
-func tracer(c *Config) trace.TracerProvider {
-	if c.options.Tracing.ConfigFile == "" {
-		return nil
-	}
-	return c.generic.TracerProvider
+	generic.Authentication.Authenticator = authenticator
+	return decisions
 }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/kube-openapi/pkg/cached"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	controlled "github.com/miniapi-dev/miniapi/pkg/controllers/served"
+	objects "github.com/miniapi-dev/miniapi/pkg/controllers/served"
 	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
 	"github.com/miniapi-dev/miniapi/pkg/server/direct"
 	"github.com/miniapi-dev/miniapi/pkg/server/discovery"
@@ -28,16 +28,16 @@ import (
 const remoteSource = aggregated.CRDSource - 1
 
 // buildAggregator serves the APIs of other servers, unless --runtime-config turns APIServices off.
-func buildAggregator(c *Config, groups *discovery.Groups, documents aggregation.Documents, writer *direct.Writer) error {
-	if !c.options.apis.ResourceEnabled(aggregation.Resource) {
-		return excludeFromPeers(c, nil)
+func buildAggregator(c *Config, groups *discovery.Groups, documents aggregation.Documents, writer *direct.Writer, resourcesChanged func()) error {
+	if !c.options.enabled.ResourceEnabled(aggregation.Resource) {
+		return c.served.excludeFromPeers(nil)
 	}
 	client, err := clientset.NewForConfig(c.generic.LoopbackClientConfig)
 	if err != nil {
 		return err
 	}
 	resource := aggregation.Resource.GroupResource()
-	informer := newInformer(c, &apiregistrationv1.APIService{}, resource)
+	informer := c.clients.informing.newInformer(&apiregistrationv1.APIService{}, resource)
 	if informer == nil {
 		informer = informers.NewAPIServiceInformer(client, 0, cache.Indexers{})
 	}
@@ -46,7 +46,7 @@ func buildAggregator(c *Config, groups *discovery.Groups, documents aggregation.
 		APIServices: observed,
 		Client:      client.ApiregistrationV1(),
 		Writer:      apiServiceWriter{writer},
-		Services:    c.security.services,
+		Services:    c.webhooks.services,
 		ServiceInformers: []cache.SharedIndexInformer{
 			c.clients.informers.Core().V1().Services().Informer(),
 			c.clients.informers.Core().V1().Endpoints().Informer(),
@@ -55,28 +55,29 @@ func buildAggregator(c *Config, groups *discovery.Groups, documents aggregation.
 		Identity: frontproxy.Config{
 			CertFile:           c.options.ProxyClientCertFile,
 			KeyFile:            c.options.ProxyClientKeyFile,
-			PublishedElsewhere: c.security.authentication.RequestHeader != nil || !c.etcd.Embedded(),
-			ClientCA:           c.security.authentication.ClientCA,
+			PublishedElsewhere: c.authentication.RequestHeader != nil || !c.etcd.Embedded(),
+			ClientCA:           c.authentication.ClientCA,
 			ConfigMaps:         c.clients.typed.CoreV1().ConfigMaps(metav1.NamespaceSystem),
 			Writer:             writer,
 		}.Identity(),
 		Dial:       &transport.DialHolder{Dial: c.connections.Dial},
 		Redirects:  !c.options.RejectForwardingRedirects,
-		Tracer:     tracer(c),
+		Tracer:     c.tracer,
 		Serializer: c.generic.Serializer,
-		Discovery:  c.apis.discovery.ResourceManager.WithSource(remoteSource),
+		Discovery:  c.served.discovery.ResourceManager.WithSource(remoteSource),
 		OpenAPI:    documents,
 		Changed: func() {
 			groups.Sync()
-			c.clients.resourcesChanged()
+			resourcesChanged()
 		},
 	})
 	if err != nil {
 		return err
 	}
+	c.waitFor(aggregator.Wait)
 	groups.Aggregate(aggregator)
-	c.apis.aggregator.Store(aggregator)
-	return excludeFromPeers(c, observed)
+	c.served.aggregator.Store(aggregator)
+	return c.served.excludeFromPeers(observed)
 }
 
 // apiServiceWriter writes the APIServices of the server's own APIs without admission.
@@ -101,7 +102,7 @@ func (w apiServiceWriter) DeleteAPIService(ctx context.Context, name string) err
 }
 
 // swaggers returns the OpenAPI v2 documents of the APIs of other servers.
-func (s *served) swaggers() []cached.Result[*spec.Swagger] {
+func (s *servedAPIs) swaggers() []cached.Result[*spec.Swagger] {
 	if aggregator := s.aggregator.Load(); aggregator != nil {
 		return aggregator.Swaggers()
 	}
@@ -109,7 +110,7 @@ func (s *served) swaggers() []cached.Result[*spec.Swagger] {
 }
 
 // elsewhere returns a function that selects the resources of other servers, or nil if no other server serves any.
-func (s *served) elsewhere() func(controlled.Resource) bool {
+func (s *servedAPIs) elsewhere() func(objects.Resource) bool {
 	aggregator := s.aggregator.Load()
 	if aggregator == nil {
 		return nil
@@ -122,12 +123,12 @@ func (s *served) elsewhere() func(controlled.Resource) bool {
 	for _, service := range services {
 		remote.Insert(schema.GroupVersion{Group: service.Spec.Group, Version: service.Spec.Version})
 	}
-	return func(r controlled.Resource) bool { return remote.Has(r.GroupVersion()) }
+	return func(r objects.Resource) bool { return remote.Has(r.GroupVersion()) }
 }
 
 // hold stops the aggregator's checks of other servers until release is called. Requests of clients still reach the
 // other servers.
-func (s *served) hold() (release func()) {
+func (s *servedAPIs) hold() (release func()) {
 	if aggregator := s.aggregator.Load(); aggregator != nil {
 		return aggregator.Hold()
 	}

@@ -1,17 +1,15 @@
 package server
 
 import (
-	"context"
-	"net"
 	"net/http"
 	"slices"
-	"strconv"
-	"sync/atomic"
 
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	cacheddiscovery "k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -21,9 +19,9 @@ import (
 	"k8s.io/component-base/tracing"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
-	"github.com/miniapi-dev/miniapi/pkg/controllers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/direct"
+	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
 	"github.com/miniapi-dev/miniapi/pkg/server/flowcontrol"
 	"github.com/miniapi-dev/miniapi/pkg/server/health"
 	"github.com/miniapi-dev/miniapi/pkg/server/loopback"
@@ -43,20 +41,15 @@ type clients struct {
 	dynamic   dynamic.Interface
 	informers *admission.Informers
 	mapper    *restmapper.DeferredDiscoveryRESTMapper
-	// controllers has the selected controllers. It is empty before buildControllers, and if no controller is selected.
-	controllers atomic.Pointer[controllers.Set]
+	informing informing
 }
 
 var _ admission.Starter = &informer.Informer{}
 
-// resourcesChanged makes the mapper, the informers and the controllers find changed resources. The server calls it when
-// custom resources or the resources of other servers change.
+// resourcesChanged makes the mapper and the informers find changed resources.
 func (c *clients) resourcesChanged() {
 	c.mapper.Reset()
 	c.informers.ResourcesChanged()
-	if set := c.controllers.Load(); set != nil {
-		set.ResourcesChanged()
-	}
 }
 
 // resourceOf returns the resource of a kind, or false if the mapper doesn't find the kind.
@@ -68,13 +61,15 @@ func (c *clients) resourceOf(gvk schema.GroupVersionKind) (schema.GroupVersionRe
 	return mapping.Resource, true
 }
 
-func buildClients(_ context.Context, c *Config) error {
-	transport := loopback.New(c.life)
-	traced := http.RoundTripper(transport) // with tracing, these requests have client spans, as in kube-apiserver
-	if tracer := tracer(c); tracer != nil {
+// newClients returns clients whose requests stay in the process. With tracing, the requests have client spans, as in
+// kube-apiserver.
+func newClients(o CompletedOptions, generic *genericapiserver.Config, tracer trace.TracerProvider, store *etcd.Etcd, l *lifetime) (*clients, error) {
+	transport := loopback.New(l.life)
+	traced := http.RoundTripper(transport)
+	if tracer != nil {
 		traced = tracing.WrapperFor(tracer)(transport)
 	}
-	c.generic.LoopbackClientConfig = &rest.Config{
+	generic.LoopbackClientConfig = &rest.Config{
 		Host:      "https://" + genericapiserver.LoopbackClientServerNameOverride,
 		Transport: traced,
 		// k8s.io/apiserver accepts this token as the credential of the server itself.
@@ -87,99 +82,78 @@ func buildClients(_ context.Context, c *Config) error {
 			AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json", ContentType: "application/vnd.kubernetes.protobuf",
 		},
 	}
-	health.AddLoopback(c.generic, transport.Check)
-	typed, err := kubernetes.NewForConfig(c.generic.LoopbackClientConfig)
+	health.AddLoopback(generic, transport.Check)
+	typed, err := kubernetes.NewForConfig(generic.LoopbackClientConfig)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	// The dynamic client doesn't support protobuf.
 	dynamicClient, err := dynamic.NewForConfig(&rest.Config{
-		Host: c.generic.LoopbackClientConfig.Host, Transport: traced, BearerToken: c.generic.LoopbackClientConfig.BearerToken, UserAgent: loopbackUserAgent, QPS: -1,
+		Host: generic.LoopbackClientConfig.Host, Transport: traced, BearerToken: generic.LoopbackClientConfig.BearerToken, UserAgent: loopbackUserAgent, QPS: -1,
 		WarningHandler: rest.NoWarnings{},
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	newInformer := func(obj runtime.Object, resource schema.GroupResource) cache.SharedIndexInformer {
-		return newInformer(c, obj, resource)
+	informing := informing{o.enabled, store}
+	c := &clients{
+		loopback:  transport,
+		typed:     typed,
+		dynamic:   dynamicClient,
+		informers: admission.NewInformers(typed, admission.NewBarrier(l.following), informing.newInformer),
+		// Custom resources change while the server runs. resourcesChanged then drops the mapper's cache.
+		mapper:    restmapper.NewDeferredDiscoveryRESTMapper(cacheddiscovery.NewMemCacheClient(typed.Discovery())),
+		informing: informing,
 	}
-	c.clients.loopback = transport
-	c.clients.typed = typed
-	c.clients.dynamic = dynamicClient
-	c.clients.informers = admission.NewInformers(typed, admission.NewBarrier(c.following), newInformer)
-	// Custom resources change while the server runs. resourcesChanged then drops the mapper's cache.
-	c.clients.mapper = restmapper.NewDeferredDiscoveryRESTMapper(cacheddiscovery.NewMemCacheClient(typed.Discovery()))
-	if !slices.ContainsFunc(flowcontrol.Resources, func(gvr schema.GroupVersionResource) bool { return !c.options.apis.ResourceEnabled(gvr) }) {
-		c.flowSchemas = flowcontrol.New(c.following, typed.FlowcontrolV1(), c.bootstrapped.Done())
-	}
-	return nil
+	l.waitFor(c.informers.Shutdown)
+	return c, nil
+}
+
+// informing makes informers that take their objects from an embedded etcd.
+type informing struct {
+	enabled *serverstorage.ResourceConfig
+	etcd    *etcd.Etcd
 }
 
 // newInformer returns an informer for objects of a type. If it returns nil, the caller must use client-go's own
 // informer. For a resource that --runtime-config turns off, newInformer returns an informer without objects.
-func newInformer(c *Config, obj runtime.Object, resource schema.GroupResource) cache.SharedIndexInformer {
+func (i informing) newInformer(obj runtime.Object, resource schema.GroupResource) cache.SharedIndexInformer {
 	kinds, _, err := builtin.Table().Scheme().ObjectKinds(obj)
 	switch {
 	case err != nil:
 		return nil
-	case !hasObjects(c, resource, kinds):
+	case !i.hasObjects(resource, kinds):
 		return informer.Empty(obj)
-	case !c.etcd.Embedded() || !slices.ContainsFunc(kinds, isHub):
+	case !i.etcd.Embedded() || !slices.ContainsFunc(kinds, isHub):
 		return nil // the embedded etcd stores no objects of this Go type, or the etcd is external
 	}
-	return informer.New(resource, func() *storage.Feed { return c.etcd.Member().Feed(resource) })
+	return informer.New(resource, func() *storage.Feed { return i.etcd.Member().Feed(resource) })
 }
 
 func isHub(kind schema.GroupVersionKind) bool { return kind.Version == runtime.APIVersionInternal }
 
-// hasObjects tells whether an informer can find objects. An embedded etcd gives all objects of a resource if any
+// hasObjects reports whether an informer can find objects. An embedded etcd gives all objects of a resource if any
 // version of the resource is served. With an external etcd, the informer makes requests, so the version of its own
 // types must be served.
-func hasObjects(c *Config, resource schema.GroupResource, kinds []schema.GroupVersionKind) bool {
+func (i informing) hasObjects(resource schema.GroupResource, kinds []schema.GroupVersionKind) bool {
 	return slices.ContainsFunc(builtin.Table().Scheme().PrioritizedVersionsForGroup(resource.Group), func(gv schema.GroupVersion) bool {
-		readable := c.etcd.Embedded() || slices.ContainsFunc(kinds, func(kind schema.GroupVersionKind) bool { return kind.GroupVersion() == gv })
-		return readable && c.options.apis.ResourceEnabled(gv.WithResource(resource.Resource))
+		readable := i.etcd.Embedded() || slices.ContainsFunc(kinds, func(kind schema.GroupVersionKind) bool { return kind.GroupVersion() == gv })
+		return readable && i.enabled.ResourceEnabled(gv.WithResource(resource.Resource))
 	})
 }
 
-// localURL returns the URL for clients on the same machine. If the server listens on all addresses, the URL has the
-// address 127.0.0.1.
-func localURL(c *Config) string {
-	address := c.generic.SecureServing.Listener.Addr().(*net.TCPAddr)
-	host := address.IP.String()
-	if address.IP.IsUnspecified() {
-		host = "127.0.0.1"
+// newWritten returns the function that is called after each write of an object, and before the answer to the client. The
+// function returns when the informers have the write, when a stop begins, or after the time limit of the barrier. If the
+// server has FlowSchemas, a write of one also updates their conditions.
+func newWritten(o CompletedOptions, c *clients, bootstrapped health.Bootstrapped, l *lifetime) func(schema.GroupResource, runtime.Object) {
+	barrier := c.informers.Barrier()
+	if slices.ContainsFunc(flowcontrol.Resources, func(gvr schema.GroupVersionResource) bool { return !o.enabled.ResourceEnabled(gvr) }) {
+		return func(resource schema.GroupResource, obj runtime.Object) { barrier.Wait(l.following, resource, obj) }
 	}
-	return "https://" + net.JoinHostPort(host, strconv.Itoa(address.Port))
-}
-
-// AdminConfig returns a client configuration for a user who may do everything.
-func (s *Server) AdminConfig() *rest.Config {
-	return &rest.Config{
-		Host: localURL(s.config),
-		TLSClientConfig: rest.TLSClientConfig{
-			CAData: servingCA(s.config), CertData: s.admin.Cert, KeyData: s.admin.Key,
-		},
+	conditions := flowcontrol.New(l.following, c.typed.FlowcontrolV1(), bootstrapped.Done())
+	l.waitFor(conditions.Wait)
+	return func(resource schema.GroupResource, obj runtime.Object) {
+		barrier.Wait(l.following, resource, obj)
+		conditions.Written(resource)
 	}
-}
-
-// UserConfig issues a client certificate for the user and the groups, and returns a client configuration with it.
-func (s *Server) UserConfig(name string, groups ...string) (*rest.Config, error) {
-	pair, err := s.config.security.authority.Client(name, groups...)
-	if err != nil {
-		return nil, err
-	}
-	config := s.AdminConfig()
-	config.CertData, config.KeyData = pair.Cert, pair.Key
-	return config, nil
-}
-
-// servingCA returns the certificates by which clients verify the server: the server's own authority, and before it the
-// serving certificate if another authority has issued it.
-func servingCA(c *Config) []byte {
-	shown, _ := c.generic.SecureServing.Cert.CurrentCertKeyContent()
-	if c.security.authority.HasIssued(shown) {
-		return c.CA()
-	}
-	return append(slices.Clone(shown), c.CA()...)
 }

@@ -43,18 +43,18 @@ func TestNewInformer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := &Config{options: completed, etcd: &etcd.Etcd{}}
+			store := &etcd.Etcd{}
 			if !test.external {
-				if c.etcd, err = etcd.New(t.Context(), etcd.Config{Options: completed.Etcd, Following: t.Context(), Life: t.Context()}); err != nil {
+				if store, err = etcd.New(t.Context(), etcd.Config{Options: completed.Etcd, Following: t.Context(), Life: t.Context()}); err != nil {
 					t.Fatal(err)
 				}
 				t.Cleanup(func() {
-					if err := c.etcd.Close(t.Context()); err != nil {
+					if err := store.Close(t.Context()); err != nil {
 						t.Error(err)
 					}
 				})
 			}
-			got := newInformer(c, test.obj, schema.ParseGroupResource(test.resource))
+			got := informing{completed.enabled, store}.newInformer(test.obj, schema.ParseGroupResource(test.resource))
 			if _, direct := got.(*informer.Informer); direct != test.direct || (got == nil) != test.none {
 				t.Errorf("got %T: %s", got, test.reason)
 			}

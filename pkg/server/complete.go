@@ -29,7 +29,8 @@ type CompletedOptions struct{ *completedOptions }
 
 type completedOptions struct {
 	Options
-	apis         *serverstorage.ResourceConfig
+	// enabled are the resources that the server serves.
+	enabled      *serverstorage.ResourceConfig
 	serviceRange []*net.IPNet
 	// etcdLocations are the etcd servers of the resources that --etcd-servers-overrides names.
 	etcdLocations map[schema.GroupResource][]string
@@ -55,12 +56,12 @@ func (o *Options) Complete() (_ CompletedOptions, err error) {
 	if completed.etcdLocations, err = etcd.Locations(o.Etcd, builtin.Table()); err != nil {
 		errs = append(errs, err)
 	}
-	enabled := apis.Config{
+	resources := apis.Config{
 		Table: builtin.Table(), Versions: o.globals.Versions(), Gates: o.globals.Gates(), RuntimeConfig: o.APIs.RuntimeConfig,
 		ForwardCompatible:              o.ServerRun.EmulationForwardCompatible,
 		RuntimeConfigForwardCompatible: o.ServerRun.RuntimeConfigEmulationForwardCompatible,
 	}
-	if completed.apis, err = enabled.Enabled(); err != nil {
+	if completed.enabled, err = resources.Enabled(); err != nil {
 		errs = append(errs, err)
 	}
 	if len(errs) > 0 {

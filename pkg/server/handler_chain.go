@@ -17,35 +17,22 @@ import (
 
 // handlerChain returns the function that makes the handler chain of a server: the filters of k8s.io/apiserver,
 // miniapi's own handlers before and after the filters, and at the end the mux of k8s.io/apiserver.
-func handlerChain(c *Config) func(http.Handler, *genericapiserver.Config) http.Handler {
+func handlerChain(o CompletedOptions, served *servedAPIs, decisions *admissiontrace.Trace, injector *faults.Injector, e endpoint) func(http.Handler, *genericapiserver.Config) http.Handler {
 	return func(next http.Handler, config *genericapiserver.Config) http.Handler {
-		api := c.apis.handler(next)
-		c.trace.Evaluate(api)
-		handler := c.trace.Handler(c.faults.Handler(api))
-		if wrap := c.options.WrapHandler; wrap != nil {
+		api := served.handler(next)
+		decisions.Evaluate(api)
+		handler := decisions.Handler(injector.Handler(api))
+		if wrap := o.WrapHandler; wrap != nil {
 			handler = wrap(handler)
 		}
-		c.listener.LongRunning = func(req *http.Request) bool {
+		recorded := *config
+		recorded.Authorization.Authorizer = decisions.RecordForbidden(config.Authorization.Authorizer)
+		chain := e.Serving(genericapiserver.DefaultBuildHandlerChain(handler, &recorded), func(req *http.Request) bool {
 			info, err := config.RequestInfoResolver.NewRequestInfo(req)
 			return err == nil && config.LongRunningFunc(req, info)
-		}
-		recorded := *config
-		recorded.Authorization.Authorizer = c.trace.RecordForbidden(config.Authorization.Authorizer)
-		chain := c.listener.Serving(genericapiserver.DefaultBuildHandlerChain(handler, &recorded))
-		return admissiontrace.HideTokens(requestlog.Handler(chain, config, c.options.LogRequest))
+		})
+		return admissiontrace.HideTokens(requestlog.Handler(chain, config, o.LogRequest))
 	}
-}
-
-// buildFaults makes the injector of faults. It has no faults until the start is over.
-func buildFaults(_ context.Context, c *Config) error {
-	c.faults = faults.New(faults.Config{
-		Seed:       c.options.Faults.Seed,
-		Serializer: c.generic.Serializer,
-		Namespaces: c.clients.typed.CoreV1().Namespaces(),
-		Abort:      c.listener.Abort,
-		Stopping:   c.following,
-	})
-	return nil
 }
 
 // notFound serves paths that no other part of the server serves. Its response is an API Status "not found".
@@ -58,7 +45,7 @@ func notFound(config *genericapiserver.Config) http.Handler {
 func installOwnPaths(c *Config, s *genericapiserver.GenericAPIServer) {
 	mux := s.Handler.NonGoRestfulMux
 	mux.UnlistedHandlePrefix(admissiontrace.Prefix, c.trace)
-	mux.UnlistedHandle(keys.IssuePath, keys.Issuer(c.security.authority, c.generic.Serializer))
+	mux.UnlistedHandle(keys.IssuePath, keys.Issuer(c.keys.authority, c.generic.Serializer))
 	mux.UnlistedHandle(faults.Path, c.faults.Endpoint())
 	mux.UnlistedHandlePrefix(faults.Path+"/", c.faults.Endpoint())
 }
@@ -66,7 +53,7 @@ func installOwnPaths(c *Config, s *genericapiserver.GenericAPIServer) {
 // installOpenID serves the OpenID documents that verify service account tokens. If the issuer isn't an https URL, there
 // are no such documents, as in kube-apiserver.
 func installOpenID(c *Config, s *genericapiserver.GenericAPIServer) {
-	discovery, err := c.security.authentication.Discovery(c.generic.ExternalAddress)
+	discovery, err := c.authentication.Discovery(c.generic.ExternalAddress)
 	if err != nil {
 		klog.V(1).InfoS("service account tokens can't be discovered", "err", err)
 		return
@@ -76,24 +63,25 @@ func installOpenID(c *Config, s *genericapiserver.GenericAPIServer) {
 	}
 }
 
-// buildRuntimeHooks serves the paths of runtime hooks, if --runtime-hooks is set.
-func buildRuntimeHooks(c *Config, s *genericapiserver.GenericAPIServer) (err error) {
+// newRuntimeHooks serves the paths of runtime hooks. It returns nil without --runtime-hooks.
+func newRuntimeHooks(c *Config, s *genericapiserver.GenericAPIServer) (*runtimehooks.Hooks, error) {
 	if !c.options.RuntimeHooks.Enabled {
-		return nil
+		return nil, nil
 	}
-	c.runtimeHooks, err = runtimehooks.New(runtimehooks.Config{
+	hooks, err := runtimehooks.New(runtimehooks.Config{
 		Options:     c.options.RuntimeHooks,
 		Dynamic:     c.clients.dynamic,
 		Kubernetes:  c.clients.typed,
-		Services:    c.security.services,
-		WebhookAuth: c.security.webhookAuth,
+		Services:    c.webhooks.services,
+		WebhookAuth: c.webhooks.authentication,
 		Observe:     shared.hookMetrics(),
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for path, handler := range c.runtimeHooks.Handlers() {
+	c.waitFor(hooks.Wait)
+	for path, handler := range hooks.Handlers() {
 		s.Handler.NonGoRestfulMux.UnlistedHandle(path, handler)
 	}
-	return nil
+	return hooks, nil
 }

@@ -235,7 +235,7 @@ func TestRuntimeConfig(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := completed.apis.ResourceEnabled(test.gvr); got != test.want {
+			if got := completed.enabled.ResourceEnabled(test.gvr); got != test.want {
 				t.Errorf("%s: %s served: got %t, want %t", test.reason, test.gvr, got, test.want)
 			}
 		})

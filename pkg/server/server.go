@@ -19,6 +19,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/health"
 	"github.com/miniapi-dev/miniapi/pkg/server/kept"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
+	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 	"github.com/miniapi-dev/miniapi/pkg/server/snapshot"
 	"github.com/miniapi-dev/miniapi/pkg/server/version"
 )
@@ -36,16 +37,13 @@ type Server struct {
 	config *Config
 	main   *genericapiserver.GenericAPIServer
 	// writer writes objects of built-in kinds to their storages without admission.
-	writer *direct.Writer
-	admin  pki.KeyPair
-	ready  chan struct{}
-	// seeded is true if the objects that every cluster has, such as RBAC roles, were stored while the server was built. It
-	// is valid only after the end of lifetime.seeding.
-	seeded bool
-	// installed are the CustomResourceDefinitions of Options.Definitions that were stored while the server was built.
-	installed []customresources.Installed
-	// kept keeps the objects that clients apply, for later servers. It is nil if the server can't keep objects.
-	kept *kept.Keeper
+	writer       *direct.Writer
+	controllers  controlled
+	runtimeHooks *runtimehooks.Hooks // nil without --runtime-hooks
+	// seeding stores the objects that the server has from its start, while the rest of the server is built.
+	seeding *seeding
+	admin   pki.KeyPair
+	ready   chan struct{}
 	// snapshots takes and restores snapshots. It is nil with an external etcd.
 	snapshots *snapshot.Snapshots
 	// background is the work of a start that continues after the server is ready.
@@ -59,75 +57,102 @@ func (c *Config) New(ctx context.Context) (_ *Server, err error) {
 			err = errors.Join(err, c.Close(ctx))
 		}
 	}()
-	s := &Server{config: c, ready: make(chan struct{})}
-	if s.admin, err = c.security.authority.Client("system:admin", "system:masters"); err != nil {
+	admin, err := c.keys.authority.Client("system:admin", "system:masters")
+	if err != nil {
 		return nil, fmt.Errorf("creating the admin's certificate: %w", err)
 	}
 	if err := buildCustomResources(c); err != nil {
 		return nil, fmt.Errorf("serving custom resources: %w", err)
 	}
-	if err := s.build(); err != nil {
+	// The main server passes requests for custom resources on to the server that buildCustomResources has built.
+	main, err := c.generic.Complete(c.clients.informers).New("miniapi", c.served.customResources.Server())
+	if err != nil {
 		return nil, err
-	}
-	return s, nil
-}
-
-// build builds the main server. The main server passes requests for custom resources on to the server that
-// buildCustomResources has built.
-func (s *Server) build() (err error) {
-	c := s.config
-	if s.main, err = c.generic.Complete(c.clients.informers).New("miniapi", c.apis.customResources.Server()); err != nil {
-		return err
 	}
 	deps, err := dependencies(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	groups, err := builtin.Table().Build(c.generic.MergedResourceConfig, deps)
+	built, err := builtin.Table().Build(c.generic.MergedResourceConfig, deps)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.writer = direct.New(builtin.Table(), shared.schemas().TypeConverter(), groups)
-	if tokens := c.security.webhookTokens; tokens != nil {
+	writer := direct.New(builtin.Table(), shared.schemas().TypeConverter(), built)
+	if tokens := c.webhooks.tokens; tokens != nil {
 		tokens.Create = func(ctx context.Context, account runtime.Object) (runtime.Object, error) {
-			return s.writer.Create(ctx, account)
+			return writer.Create(ctx, account)
 		}
 	}
-	c.seeding.Go(func() error {
-		if err := s.seed(c.life); err != nil {
-			return fmt.Errorf("storing the objects that the server has from its start: %w", err)
-		}
-		return nil
-	})
-	installOpenID(c, s.main)
-	installed, err := installGroups(c, s.main, groups)
+	seeding := beginSeeding(c, writer)
+	installOpenID(c, main)
+	installed, err := installGroups(c, main, built)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := buildDiscovery(c, s.main, installed, groups, s.writer); err != nil {
-		return err
+	controllers, err := newControllers(c)
+	if err != nil {
+		return nil, err
 	}
-	if err := health.AddHooks(s.main, c.generic.FeatureGate, c.clients.informers.WaitForSync); err != nil {
-		return err
+	resourcesChanged := func() {
+		c.clients.resourcesChanged()
+		controllers.resourcesChanged()
 	}
-	installOwnPaths(c, s.main)
-	if err := buildRuntimeHooks(c, s.main); err != nil {
-		return err
+	if err := buildDiscovery(c, main, installed, built, writer, resourcesChanged); err != nil {
+		return nil, err
 	}
-	if err := buildControllers(c); err != nil {
-		return err
+	if err := health.AddHooks(main, c.generic.FeatureGate, c.clients.informers.WaitForSync); err != nil {
+		return nil, err
+	}
+	installOwnPaths(c, main)
+	hooks, err := newRuntimeHooks(c, main)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		config: c, main: main, writer: writer, controllers: controllers, runtimeHooks: hooks, seeding: seeding, admin: admin, ready: make(chan struct{}),
 	}
 	if c.etcd.Embedded() {
 		s.snapshots = &snapshot.Snapshots{
 			Table:           builtin.Table(),
 			Keys:            c.etcd.Member().Keys(),
-			CustomResources: c.apis.customResources,
+			CustomResources: c.served.customResources,
 			Barrier:         c.clients.informers.Barrier(),
-			Hold:            c.hold,
+			Hold:            s.hold,
 			Root:            c.etcd.Root(),
 		}
 	}
-	return nil
+	return s, nil
+}
+
+// hold interrupts the controllers, and the aggregator's checks of other servers, until release is called.
+func (s *Server) hold() (release func()) {
+	releaseOthers := s.config.served.hold()
+	releaseControllers := s.controllers.hold(s.config.following)
+	return func() {
+		defer releaseOthers()
+		releaseControllers()
+	}
+}
+
+// AdminConfig returns a client configuration for a user who may do everything.
+func (s *Server) AdminConfig() *rest.Config {
+	return &rest.Config{
+		Host: s.config.endpoint.localURL(),
+		TLSClientConfig: rest.TLSClientConfig{
+			CAData: s.config.keys.servingCA(s.config.generic.SecureServing), CertData: s.admin.Cert, KeyData: s.admin.Key,
+		},
+	}
+}
+
+// UserConfig issues a client certificate for the user and the groups, and returns a client configuration with it.
+func (s *Server) UserConfig(name string, groups ...string) (*rest.Config, error) {
+	pair, err := s.config.keys.authority.Client(name, groups...)
+	if err != nil {
+		return nil, err
+	}
+	config := s.AdminConfig()
+	config.CertData, config.KeyData = pair.Cert, pair.Key
+	return config, nil
 }
 
 // Ready returns a channel that is closed when the server can serve every request.
@@ -148,7 +173,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	}
 	prepared := s.main.PrepareRun()
 	s.config.clients.loopback.Serve(s.main.Handler)
-	if err = s.config.seeding.Wait(); err == nil {
+	if err = s.seeding.Wait(); err == nil {
 		err = syncInformers(starting, s.config)
 	}
 	if err != nil {
@@ -168,7 +193,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		case <-finished:
 		}
 		s.config.end()
-		s.config.listener.CloseConnections()
+		s.config.endpoint.CloseConnections()
 	}()
 	err = s.becomeReady(starting, serving)
 	switch {
@@ -186,33 +211,33 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	case err := <-stopped:
 		return err
 	}
-	if s.config.apis.peers != nil {
-		s.config.apis.peers.Leave()
+	if s.config.served.peers != nil {
+		s.config.served.peers.Leave()
 	}
-	leaveControllers(s.config)
+	s.controllers.leave(s.config.life)
 	s.config.unfollow()
 	if s.config.etcd.Embedded() {
 		s.config.etcd.Member().Hurry()
 	}
-	s.config.listener.Stop()
+	s.config.endpoint.Stop()
 	stop()
 	return <-stopped
 }
 
 // Installed returns the CustomResourceDefinitions of Options.Definitions that the server has stored. It must be called
 // when the server is ready.
-func (s *Server) Installed() []customresources.Installed { return s.installed }
+func (s *Server) Installed() []customresources.Installed { return s.seeding.installed }
 
 // Kept returns the Keeper of Options.Kept, or nil if the server can't keep objects. It must be called when the server
 // is ready.
-func (s *Server) Kept() *kept.Keeper { return s.kept }
+func (s *Server) Kept() *kept.Keeper { return s.seeding.kept }
 
 // Address returns the address that the server listens on, as HOST:PORT.
-func (s *Server) Address() string { return s.config.generic.SecureServing.Listener.Addr().String() }
+func (s *Server) Address() string { return s.config.endpoint.Addr().String() }
 
 // WebhookClient returns a client that connects to a webhook as the server does: see services.NewClient.
 func (s *Server) WebhookClient(webhook utilwebhook.ClientConfig) (*rest.RESTClient, error) {
-	return services.NewClient(webhook, s.config.security.services, s.config.security.webhookAuth)
+	return services.NewClient(webhook, s.config.webhooks.services, s.config.webhooks.authentication)
 }
 
 // Snapshot takes a snapshot of all stored objects, for Restore. It needs an embedded etcd.

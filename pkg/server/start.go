@@ -3,10 +3,10 @@ package server
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/netip"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -16,6 +16,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
+	"github.com/miniapi-dev/miniapi/pkg/server/direct"
 	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
 	"github.com/miniapi-dev/miniapi/pkg/server/health"
 	"github.com/miniapi-dev/miniapi/pkg/server/kept"
@@ -51,20 +52,43 @@ func graceful(ctx context.Context, grace time.Duration) (context.Context, contex
 	}
 }
 
-// seed stores the objects that every cluster has, except for the Service "kubernetes", in an empty embedded etcd. If
-// the etcd is external or has objects, or if a configuration of admission could refuse the objects, seed stores
-// nothing, and the start creates the objects by requests. seed also stores the definitions of the options, and copies
+// seeding is the storing of the objects that a server has from its start. The results are valid after Wait.
+type seeding struct {
+	errgroup.Group
+	// complete is true if the objects that every cluster has, such as RBAC roles, are stored.
+	complete bool
+	// installed are the CustomResourceDefinitions of Options.Definitions that are stored.
+	installed []customresources.Installed
+	// kept keeps the objects that clients apply, for later servers. It is nil if the server can't keep objects.
+	kept *kept.Keeper
+}
+
+// beginSeeding begins to store the objects that the server has from its start.
+func beginSeeding(c *Config, writer *direct.Writer) *seeding {
+	s := &seeding{}
+	s.Go(func() error {
+		if err := s.store(c.life, c, writer); err != nil {
+			return fmt.Errorf("storing the objects that the server has from its start: %w", err)
+		}
+		return nil
+	})
+	c.waitFor(func() { _ = s.Wait() }) // Server.Run returns the error; after an error of New, this error doesn't matter
+	return s
+}
+
+// store stores the objects that every cluster has, except for the Service "kubernetes", in an empty embedded etcd. If
+// the etcd is external or has objects, or if a configuration of admission could refuse the objects, store stores
+// nothing, and the start creates the objects by requests. store also stores the definitions of the options, and copies
 // of objects that an earlier server has kept, unless they need requests.
-func (s *Server) seed(ctx context.Context) (err error) {
-	c := s.config
+func (s *seeding) store(ctx context.Context, c *Config, writer *direct.Writer) (err error) {
 	if !c.etcd.Embedded() || c.options.Admission.ConfigFile != "" {
 		return nil
 	}
-	seeder := seed.Seeder{Writer: s.writer, Member: c.etcd.Member(), Copies: shared.copies, Settings: c.options.globals.Key(), Unreadable: c.options.ofEncryption}
-	if s.seeded, err = seeder.Seed(ctx, clusterConfig(c)); err != nil || !s.seeded || !canInstall(c) {
+	seeder := seed.Seeder{Writer: writer, Member: c.etcd.Member(), Copies: shared.copies, Settings: c.options.globals.Key(), Unreadable: c.options.ofEncryption}
+	if s.complete, err = seeder.Seed(ctx, clusterConfig(c)); err != nil || !s.complete || !canInstall(c) {
 		return err
 	}
-	s.installed, err = c.apis.customResources.Install(ctx, customresources.Installation{
+	s.installed, err = c.served.customResources.Install(ctx, customresources.Installation{
 		Definitions: c.options.Definitions.JSON, Prepared: shared.definitions, Settings: c.options.globals.Key(),
 		FieldManager: c.options.Definitions.FieldManager,
 	})
@@ -96,14 +120,14 @@ func syncInformers(starting context.Context, c *Config) error {
 	ctx, cancel := context.WithTimeout(starting, startTimeout)
 	defer cancel()
 	c.clients.informers.StartWithContext(c.following)
-	c.apis.customResources.Informers().StartWithContext(c.following)
-	if aggregator := c.apis.aggregator.Load(); aggregator != nil {
+	c.served.customResources.Informers().StartWithContext(c.following)
+	if aggregator := c.served.aggregator.Load(); aggregator != nil {
 		aggregator.Start()
 	}
 	if err := c.clients.informers.WaitForSync(ctx); err != nil {
 		return fmt.Errorf("waiting for informers: %w", orWhyUnlisted(starting, c.clients.typed, err))
 	}
-	for informer, synced := range c.apis.customResources.Informers().WaitForCacheSync(ctx.Done()) {
+	for informer, synced := range c.served.customResources.Informers().WaitForCacheSync(ctx.Done()) {
 		if !synced {
 			return fmt.Errorf("waiting for the informer of %s: %w", informer, orWhyUnlisted(starting, c.clients.typed, context.Cause(ctx)))
 		}
@@ -145,25 +169,25 @@ func (s *Server) becomeReady(starting, serving context.Context) error {
 		return fmt.Errorf("creating the objects that every cluster has, such as RBAC roles: %w", err)
 	}
 	s.config.bootstrapped.Created()
-	if s.config.apis.peers != nil {
-		if err := s.config.apis.peers.Start(ctx, s.config.following); err != nil {
+	if s.config.served.peers != nil {
+		if err := s.config.served.peers.Start(ctx, s.config.following); err != nil {
 			return err
 		}
 	}
 	if err := client.Await(ctx, "/readyz"); err != nil {
 		return err
 	}
-	if err := startControllers(ctx, s.config); err != nil {
+	if err := s.controllers.start(ctx, s.config.etcd.Embedded()); err != nil {
 		return err
 	}
-	if s.config.runtimeHooks != nil {
+	if s.runtimeHooks != nil {
 		// The discovery of extensions continues until a stop of the server begins.
-		if err := s.config.runtimeHooks.Start(ctx, s.config.following); err != nil {
+		if err := s.runtimeHooks.Start(ctx, s.config.following); err != nil {
 			return err
 		}
 	}
-	if s.kept != nil {
-		if err := s.kept.Begin(ctx); err != nil {
+	if kept := s.seeding.kept; kept != nil {
+		if err := kept.Begin(ctx); err != nil {
 			return err
 		}
 	}
@@ -177,7 +201,7 @@ func (s *Server) becomeReady(starting, serving context.Context) error {
 
 // ensureObjects creates the objects that every cluster has and that seed has not stored.
 func ensureObjects(ctx context.Context, s *Server) error {
-	if !s.seeded {
+	if !s.seeding.complete {
 		return bootstrap.Ensure(ctx, s.config.clients.typed, clusterConfig(s.config))
 	}
 	service := bootstrap.Service(clusterConfig(s.config))
@@ -205,10 +229,10 @@ func (o CompletedOptions) ofEncryption(err error) error {
 // depend.
 func clusterConfig(c *Config) bootstrap.Config {
 	config := bootstrap.Config{
-		SecurePort:    int32(c.generic.SecureServing.Listener.Addr().(*net.TCPAddr).Port),
-		ClientCA:      c.security.authentication.ClientCA(),
-		RequestHeader: c.security.authentication.RequestHeader,
-		Served:        c.options.apis.ResourceEnabled,
+		SecurePort:    int32(c.endpoint.port()),
+		ClientCA:      c.authentication.ClientCA(),
+		RequestHeader: c.authentication.RequestHeader,
+		Served:        c.options.enabled.ResourceEnabled,
 		Aggregated:    c.options.Controllers.Has("clusterrole-aggregation-controller"),
 	}
 	for _, ipNet := range c.options.serviceRange {
@@ -217,7 +241,7 @@ func clusterConfig(c *Config) bootstrap.Config {
 		address, _ := netip.AddrFromSlice(ipNet.IP)
 		config.ServiceCIDRs = append(config.ServiceCIDRs, netip.PrefixFrom(address.Unmap(), ones))
 	}
-	if address := addresses(c).Advertised(); address != nil && c.options.EndpointReconcilerType != "none" {
+	if address := c.endpoint.addresses.Advertised(); address != nil && c.options.EndpointReconcilerType != "none" {
 		config.AdvertiseAddress, _ = netip.AddrFromSlice(address)
 		config.AdvertiseAddress = config.AdvertiseAddress.Unmap()
 	}

@@ -25,9 +25,6 @@ type Listener struct {
 	mu sync.Mutex
 	// open has the open connections by the addresses of their clients.
 	open map[string]*connection
-	// LongRunning tells whether a request is long-running, such as a watch. The response to such a request is never
-	// complete, so a stop doesn't wait for it. LongRunning must be set before the first request.
-	LongRunning func(*http.Request) bool
 	// stopping is true after Stop, and closed is true after CloseConnections.
 	stopping, closed bool
 }
@@ -43,9 +40,9 @@ type connection struct {
 	listener *Listener
 	once     sync.Once
 	ended    chan struct{}
-	// requests are the requests in progress. answering is true if, since the stop began, the connection has had a
-	// request other than a long-running one.
-	requests  map[*http.Request]struct{}
+	// requests are the requests in progress, with functions that tell whether they are long-running. answering is true
+	// if, since the stop began, the connection has had a request other than a long-running one.
+	requests  map[*http.Request]func(*http.Request) bool
 	answering bool
 }
 
@@ -55,7 +52,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &connection{Conn: conn, listener: l, ended: make(chan struct{}), requests: map[*http.Request]struct{}{}}
+	c := &connection{Conn: conn, listener: l, ended: make(chan struct{}), requests: map[*http.Request]func(*http.Request) bool{}}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -66,10 +63,12 @@ func (l *Listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// Serving returns a handler that calls next, and records for each connection which requests are in progress.
-func (l *Listener) Serving(next http.Handler) http.Handler {
+// Serving returns a handler that calls next, and records for each connection which requests are in progress. The
+// function longRunning reports whether a request is long-running, such as a watch. The response to such a request is
+// never complete, so a stop doesn't wait for it.
+func (l *Listener) Serving(next http.Handler, longRunning func(*http.Request) bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if c := l.begin(req); c != nil {
+		if c := l.begin(req, longRunning); c != nil {
 			defer l.finish(c, req)
 		}
 		next.ServeHTTP(w, req)
@@ -78,13 +77,13 @@ func (l *Listener) Serving(next http.Handler) http.Handler {
 
 // begin records a request, and returns its connection. It returns nil if the request has no open connection, for
 // example because the server itself has made the request.
-func (l *Listener) begin(req *http.Request) *connection {
+func (l *Listener) begin(req *http.Request, longRunning func(*http.Request) bool) *connection {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := l.open[req.RemoteAddr]
 	if c != nil {
-		c.requests[req] = struct{}{}
-		c.answering = c.answering || l.stopping && !l.LongRunning(req)
+		c.requests[req] = longRunning
+		c.answering = c.answering || l.stopping && !longRunning(req)
 	}
 	return c
 }
@@ -115,8 +114,8 @@ func (l *Listener) Stop() {
 	defer l.mu.Unlock()
 	l.stopping = true
 	for _, c := range l.open {
-		for req := range c.requests {
-			c.answering = c.answering || !l.LongRunning(req)
+		for req, longRunning := range c.requests {
+			c.answering = c.answering || !longRunning(req)
 		}
 	}
 }

@@ -47,11 +47,11 @@ func TestListenerStop(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			l, client, c := connect(t)
-			l.LongRunning = func(req *http.Request) bool { return req.URL.Path == "/watch" }
+			longRunning := func(req *http.Request) bool { return req.URL.Path == "/watch" }
 			begin := func(path string) *http.Request {
 				req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody)
 				req.RemoteAddr = client.LocalAddr().String()
-				if l.begin(req) != c {
+				if l.begin(req, longRunning) != c {
 					t.Fatalf("the connection of %s isn't found", path)
 				}
 				return req

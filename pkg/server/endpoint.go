@@ -1,0 +1,87 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+
+	genericapiserver "k8s.io/apiserver/pkg/server"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/listener"
+	"github.com/miniapi-dev/miniapi/pkg/server/peers"
+	"github.com/miniapi-dev/miniapi/pkg/server/pki"
+)
+
+// endpoint is the open port of a server, with the addresses by which clients reach it.
+type endpoint struct {
+	*listener.Listener
+	addresses listener.Addresses
+}
+
+// listen opens the port, and names the server among its peers if flags turn peering on.
+func listen(o CompletedOptions, generic *genericapiserver.Config, l *lifetime) (endpoint, error) {
+	serving := *o.Serving
+	if err := listener.Open(&serving); err != nil {
+		return endpoint{}, err
+	}
+	opened := listener.New(serving.Listener)
+	l.interrupt(func() error {
+		if err := opened.Close(); !errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		return nil
+	})
+	if o.Peers.Enabled() {
+		host, err := os.Hostname()
+		if err != nil {
+			return endpoint{}, fmt.Errorf("reading the host name of this server: %w", err)
+		}
+		generic.APIServerID = peers.ServerID(host, opened.Addr().String())
+	}
+	if generic.PublicAddress == nil || generic.PublicAddress.IsUnspecified() {
+		generic.PublicAddress = listener.PublicAddress(serving.BindAddress)
+	}
+	return endpoint{opened, listener.Addresses{
+		Bound:         o.Serving.BindAddress,
+		Public:        generic.PublicAddress,
+		Advertise:     o.ServerRun.AdvertiseAddress,
+		AdvertiseHost: o.AdvertiseHost,
+		External:      o.ServerRun.ExternalHost,
+		ServiceRange:  o.serviceRange[0],
+	}}, nil
+}
+
+// port returns the port number.
+func (e endpoint) port() int { return e.Addr().(*net.TCPAddr).Port }
+
+// localURL returns the URL for clients on the same machine. If the server listens on all addresses, the URL has the
+// address 127.0.0.1.
+func (e endpoint) localURL() string {
+	host := e.Addr().(*net.TCPAddr).IP
+	if host.IsUnspecified() {
+		host = net.IPv4(127, 0, 0, 1)
+	}
+	return "https://" + net.JoinHostPort(host.String(), strconv.Itoa(e.port()))
+}
+
+// secure configures the server to serve on the endpoint with the certificate of the options, or with one that the
+// authority issues.
+func secure(o CompletedOptions, generic *genericapiserver.Config, e endpoint, authority *pki.Authority) error {
+	serving := *o.Serving
+	serving.Listener = e.Listener
+	if serving.ServerCert.CertKey.CertFile == "" && serving.ServerCert.GeneratedCert == nil {
+		names, err := e.addresses.Names()
+		if err != nil {
+			return err
+		}
+		if err := o.servingKeys().Serving(authority, names, &serving); err != nil {
+			return err
+		}
+	}
+	if err := serving.ApplyTo(&generic.SecureServing); err != nil {
+		return fmt.Errorf("serving on %s: %w", e.Addr(), err)
+	}
+	return nil
+}
