@@ -47,9 +47,10 @@ func (r *Resources) serve(c Config, config *genericapiserver.RecommendedConfig, 
 	if err := r.follow(definitions.Informer(), resources); err != nil {
 		return err
 	}
+	handler := resourcesAlone{r.stores.forgetting(resources), c.Next.UnprotectedHandler()}
 	mux := r.server.Handler.NonGoRestfulMux
-	mux.Handle(genericapiserver.APIGroupPrefix, resourcesAlone{resources, c.Next.UnprotectedHandler()})
-	mux.HandlePrefix(genericapiserver.APIGroupPrefix+"/", resourcesAlone{resources, c.Next.UnprotectedHandler()})
+	mux.Handle(genericapiserver.APIGroupPrefix, handler)
+	mux.HandlePrefix(genericapiserver.APIGroupPrefix+"/", handler)
 	r.server.RegisterDestroyFunc(r.stores.destroy)
 
 	naming := status.NewNamingConditionController(klog.Background(), definitions, client)

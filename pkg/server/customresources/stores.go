@@ -75,6 +75,7 @@ func (s *stores) decorate(resource schema.GroupResource, store storage.Interface
 	end := sync.OnceFunc(func() {
 		defer s.open.Update(func(open *openStores) { *open-- })
 		destroy()
+		s.forget(resource)
 	})
 	s.mu.Lock() // lock before the lookup, so that changed handles any later event of the definition after this function
 	defer s.mu.Unlock()
