@@ -201,6 +201,16 @@ func TestJobStatusUpdate(t *testing.T) {
 			want: []string{"status.startTime: Invalid value: null: field is immutable for unsuspended job once set"},
 		},
 		{
+			name: "fewer active pods than none", reason: "a status without ready pods says nothing about them",
+			now:  batchv1.JobStatus{Active: -1},
+			want: []string{"status.active: Invalid value: -1: must be greater than or equal to 0"},
+		},
+		{
+			name: "more ready than active pods", reason: "a ready pod is active",
+			now:  batchv1.JobStatus{Active: 1, Ready: ptr.To[int32](2)},
+			want: []string{"status.ready: Invalid value: 2: cannot set more ready pods than active"},
+		},
+		{
 			name: "indexes", reason: "the status of a job without indexes lists no indexes",
 			now: batchv1.JobStatus{CompletedIndexes: "0"},
 			want: []string{
