@@ -99,6 +99,8 @@ func wantedDevices(path *field.Path, selectors []resourcev1.DeviceSelector, mode
 	count int64, tolerations []resourcev1.DeviceToleration) field.ErrorList {
 	f := validation.Findings{Errs: deviceSelectors(path.Child("selectors"), selectors, false)}
 	switch mode {
+	case "": // only through v1beta1, where a request without a class gets no default
+		f.Merge(validation.OneOf(path.Child("allocationMode"), mode, resourcev1.DeviceAllocationModeAll, resourcev1.DeviceAllocationModeExactCount))
 	case resourcev1.DeviceAllocationModeAll:
 		f.AddIf(count != 0, field.Invalid(path.Child("count"), count, "must not be specified when allocationMode is 'All'"))
 	case resourcev1.DeviceAllocationModeExactCount:

@@ -2,6 +2,7 @@ package resource
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	resourcev1 "k8s.io/api/resource/v1"
@@ -18,13 +19,15 @@ func TestDeclarations(t *testing.T) {
 		return &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim"),
 			Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: requests}}}
 	}
-	wanted := resourcev1.DeviceRequest{Name: "r", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "c"}}
-	intolerant := resourcev1.DeviceRequest{Name: "-", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "c",
+	wanted := resourcev1.DeviceRequest{Name: "r", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "c", AllocationMode: "All"}}
+	intolerant := resourcev1.DeviceRequest{Name: "-", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "c", AllocationMode: "All",
 		Tolerations: []resourcev1.DeviceToleration{{Key: "k", Operator: "Like"}}}}
 	slice := &resourcev1.ResourceSlice{ObjectMeta: registrytest.ClusterStored("slice"), Spec: resourcev1.ResourceSliceSpec{
 		Driver: "d.e", Pool: resourcev1.ResourcePool{Name: "p", ResourceSliceCount: 1}, AllNodes: ptr.To(true),
 		Devices: []resourcev1.Device{{Name: "a", Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"size": {}}}},
 	}}
+	named := slice.DeepCopy()
+	named.Spec.Devices[0].Attributes = map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{resourcev1.QualifiedName(strings.Repeat("a", 97)): {}}
 	registrytest.CheckErrors(t, registrytest.Table(t, Group), []registrytest.WriteCase{{
 		Name: "claim", Reason: "an operator is one of a declared set", Object: claim(intolerant),
 		Want: []string{
@@ -39,10 +42,18 @@ func TestDeclarations(t *testing.T) {
 			`spec.devices.requests[0].tolerations[0].operator: Unsupported value: "Like": supported values: "Equal", "Exists"`,
 		},
 	}, {
+		Name: "request without a class", Reason: "in v1beta1, only a request with a class has the default mode", Object: claim(resourcev1.DeviceRequest{Name: "r",
+			Exactly: &resourcev1.ExactDeviceRequest{Tolerations: []resourcev1.DeviceToleration{{Key: "k", Operator: "Exists"}}}}),
+		Through: resourcev1beta1.SchemeGroupVersion,
+		Want: []string{
+			"spec.devices.requests[0].exactly.deviceClassName: Required value",
+			`spec.devices.requests[0].exactly.allocationMode: Unsupported value: "": supported values: "All", "ExactCount"`,
+		},
+	}, {
 		Name: "template", Reason: "a template has the spec of a claim",
 		Object: &resourcev1.ResourceClaimTemplate{ObjectMeta: registrytest.Stored("template"),
 			Spec: resourcev1.ResourceClaimTemplateSpec{Spec: claim(wanted, wanted).Spec}},
-		Want: []string{`spec.spec.devices.requests[1]: Duplicate value: {"name":"r","exactly":{"deviceClassName":"c"}}`},
+		Want: []string{`spec.spec.devices.requests[1]: Duplicate value: {"name":"r","exactly":{"deviceClassName":"c","allocationMode":"All"}}`},
 	}, {
 		Name: "long list", Reason: "the requests aren't checked one by one", Object: claim(slices.Repeat([]resourcev1.DeviceRequest{intolerant}, 33)...),
 		Want: []string{"spec.devices.requests: Too many: 33: must have at most 32 items"},
@@ -58,6 +69,13 @@ func TestDeclarations(t *testing.T) {
 	}, {
 		Name: "slice", Reason: "an attribute has one value", Object: slice,
 		Want: []string{"spec.devices[0].attributes[size]: Invalid value: \"\": must specify one of: `int`, `bool`, `string`, `version`, `ints`, `bools`, `strings`, `versions`"},
+	}, {
+		Name: "long name", Reason: "the names in errors that no Go type declares are cut", Object: named,
+		Want: []string{
+			"spec.devices[0].attributes: Too long: may not be more than 32 bytes",
+			"spec.devices[0].attributes[" + strings.Repeat("a", 47) + "..." + strings.Repeat("a", 46) + `]: Invalid value: "": exactly one value must be specified`,
+			"spec.devices[0].attributes[" + strings.Repeat("a", 97) + "]: Invalid value: \"\": must specify one of: `int`, `bool`, `string`, `version`, `ints`, `bools`, `strings`, `versions`",
+		},
 	}, {
 		Name: "stored slice", Reason: "an update doesn't check the fields that stay", Object: slice, Old: slice,
 	}})

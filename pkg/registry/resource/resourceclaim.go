@@ -90,9 +90,12 @@ func validateResourceClaim(o *resourcev1.ResourceClaim) field.ErrorList {
 	return f.Errs
 }
 
-// validateResourceClaimUpdate checks the metadata alone, because the Go type declares that the spec can't change.
+// validateResourceClaimUpdate checks the metadata alone, because the Go type declares that the spec can't change. As in
+// kube-apiserver, the name is checked as that of a new claim.
 func validateResourceClaimUpdate(o, old *resourcev1.ResourceClaim) field.ErrorList {
-	return validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs
+	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
+	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs)
+	return f.Errs
 }
 
 // validateResourceClaimStatusUpdate checks the allocation, the reservations and the reported devices.
@@ -147,16 +150,11 @@ const maxAllocationConfig = 2 * resourcev1.DeviceConfigMaxSize
 // reportedDevices checks the devices that drivers report in the status. They must be allocated to the claim
 // (KEP-4817).
 func reportedDevices(path *field.Path, status *resourcev1.ResourceClaimStatus) field.ErrorList {
-	allocated := sets.New[deviceShare]()
-	if status.Allocation != nil {
-		for _, r := range status.Allocation.Devices.Results {
-			allocated.Insert(deviceShare{r.Driver, r.Pool, r.Device, string(ptr.Deref(r.ShareID, ""))})
-		}
-	}
+	allocated := allocatedShares(status)
 	var f validation.Findings
 	for i := range status.Devices {
 		path, d := path.Index(i), &status.Devices[i]
-		id := deviceShare{d.Driver, d.Pool, d.Device, ptr.Deref(d.ShareID, "")}
+		id := shareOf(d)
 		f.Merge(podvalidation.CSIDriverName(path.Child("driver"), d.Driver), poolName(path.Child("pool"), d.Pool), deviceName(path.Child("device"), d.Device))
 		f.AddIf(!allocated.Has(id), field.Invalid(path, id, "must be an allocated device in the claim"))
 		f.Merge(validation.Few(path.Child("conditions"), len(d.Conditions), resourcev1.AllocatedDeviceStatusMaxConditions),
@@ -175,6 +173,20 @@ func reportedDevices(path *field.Path, status *resourcev1.ResourceClaimStatus) f
 
 // deviceShare identifies a device in a claim, or a share of a device. Errors show it as JSON.
 type deviceShare struct{ Driver, Pool, Device, ShareID string }
+
+func shareOf(d *resourcev1.AllocatedDeviceStatus) deviceShare {
+	return deviceShare{d.Driver, d.Pool, d.Device, ptr.Deref(d.ShareID, "")}
+}
+
+func allocatedShares(status *resourcev1.ResourceClaimStatus) sets.Set[deviceShare] {
+	shares := sets.New[deviceShare]()
+	if status.Allocation != nil {
+		for _, r := range status.Allocation.Devices.Results {
+			shares.Insert(deviceShare{r.Driver, r.Pool, r.Device, string(ptr.Deref(r.ShareID, ""))})
+		}
+	}
+	return shares
+}
 
 // mayChangeClaim refuses a change of the allocation, of the reservations, or of the devices' status, if the user
 // has no permission for this part of the status. The permission to update resourceclaims/status isn't enough. See
@@ -226,7 +238,7 @@ func driversWithChanges(c, old *resourcev1.ResourceClaim) []string {
 	statuses := func(c *resourcev1.ResourceClaim) map[deviceShare]resourcev1.AllocatedDeviceStatus {
 		byShare := map[deviceShare]resourcev1.AllocatedDeviceStatus{}
 		for _, s := range c.Status.Devices {
-			byShare[deviceShare{s.Driver, s.Pool, s.Device, ptr.Deref(s.ShareID, "")}] = s
+			byShare[shareOf(&s)] = s
 		}
 		return byShare
 	}
@@ -318,27 +330,11 @@ func allocatedAdminAccess(c *resourcev1.ResourceClaim) *field.Path {
 
 // dropDeallocatedDevices drops the status of devices that the update deallocates (KEP-4817).
 func dropDeallocatedDevices(_ context.Context, c, old *resourcev1.ResourceClaim) {
-	was, is := allocatedDevices(old), allocatedDevices(c)
-	c.Status.Devices = slices.DeleteFunc(c.Status.Devices, func(s resourcev1.AllocatedDeviceStatus) bool {
-		d := driverDevice{s.Driver, s.Pool, s.Device}
-		return was[d] && !is[d]
-	})
+	gone := allocatedShares(&old.Status).Difference(allocatedShares(&c.Status))
+	c.Status.Devices = slices.DeleteFunc(c.Status.Devices, func(s resourcev1.AllocatedDeviceStatus) bool { return gone.Has(shareOf(&s)) })
 	if len(c.Status.Devices) == 0 {
 		c.Status.Devices = nil
 	}
-}
-
-// driverDevice identifies a device in a claim.
-type driverDevice struct{ driver, pool, name string }
-
-func allocatedDevices(c *resourcev1.ResourceClaim) map[driverDevice]bool {
-	devices := map[driverDevice]bool{}
-	if c.Status.Allocation != nil {
-		for _, r := range c.Status.Allocation.Devices.Results {
-			devices[driverDevice{r.Driver, r.Pool, r.Device}] = true
-		}
-	}
-	return devices
 }
 
 var resourceClaimColumns = printers.Of(

@@ -25,6 +25,9 @@ func claimWithDevices(devices ...resourcev1.AllocatedDeviceStatus) *resourcev1.R
 }
 
 // notLabel is the error about a name that isn't a DNS label.
+const notSubdomain = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an " +
+	"alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+
 const notLabel = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an " +
 	"alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
 
@@ -184,6 +187,12 @@ func TestResourceClaimErrors(t *testing.T) {
 			},
 		},
 		{
+			Name: "generated name", Reason: "an update checks the name, too",
+			Object: &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", GenerateName: "A", Namespace: "ns", ResourceVersion: "1"}, Spec: oneRequest},
+			Old:    &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "ns", ResourceVersion: "1"}, Spec: oneRequest},
+			Want:   []string{`metadata.generateName: Invalid value: "A": ` + notSubdomain},
+		},
+		{
 			Name: "changed allocation", Reason: "an allocation can be removed, but can't change",
 			Object: &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim"), Status: resourcev1.ResourceClaimStatus{Allocation: &resourcev1.AllocationResult{}}},
 			Old:    claimWithDevices(),
@@ -202,6 +211,24 @@ func TestResourceClaimErrors(t *testing.T) {
 					`regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`,
 			},
 		},
+	})
+}
+
+// TestDeallocatedDevices checks that a status update drops the reports about the shares of devices that it deallocates.
+func TestDeallocatedDevices(t *testing.T) {
+	t.Parallel()
+	claim := func(allocated types.UID, reported ...string) *resourcev1.ResourceClaim {
+		c := &resourcev1.ResourceClaim{}
+		c.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
+			Results: []resourcev1.DeviceRequestAllocationResult{{Driver: "d.e", Pool: "p", Device: "a", ShareID: &allocated}}}}
+		for _, share := range reported {
+			c.Status.Devices = append(c.Status.Devices, resourcev1.AllocatedDeviceStatus{Driver: "d.e", Pool: "p", Device: "a", ShareID: &share})
+		}
+		return c
+	}
+	registrytest.CheckPrepared(t, registrytest.Table(t, Group), []registrytest.PrepareCase{
+		{Name: "same share", Reason: "the claim has the share", Object: claim("1", "1"), Old: claim("1"), Status: true, Want: claim("1", "1")},
+		{Name: "another share", Reason: "the claim has another share of the same device", Object: claim("2", "1", "2"), Old: claim("1"), Status: true, Want: claim("2", "2")},
 	})
 }
 

@@ -3,6 +3,7 @@ package resource
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -219,10 +220,14 @@ func device(path *field.Path, d, old *resourcev1.Device, ownNodes bool) field.Er
 	f.AddIf(n > most, field.Invalid(path, n, fmt.Sprintf("the total number of attributes and capacities must not exceed %d", most)))
 	attributes, capacity := path.Child("attributes"), path.Child("capacity")
 	for name, a := range validation.Sorted(d.Attributes) {
-		f.Merge(deviceQualifiedName(attributes, string(name)), deviceAttribute(attributes.Key(string(name)), &a))
+		f.Merge(deviceQualifiedName(attributes, string(name)), deviceAttribute(entryPath(attributes, name), &a))
+		if len(name) > longestName && attributeValues(&a) != 1 {
+			// The declared rule doesn't replace this one, because its error has the whole name.
+			f.Add(field.Invalid(entryPath(attributes, name), "", "exactly one value must be specified"))
+		}
 	}
 	for name, c := range validation.Sorted(d.Capacity) {
-		f.Merge(deviceQualifiedName(capacity, string(name)), deviceCapacity(capacity.Key(string(name)), &c, ptr.Deref(d.AllowMultipleAllocations, false)))
+		f.Merge(deviceQualifiedName(capacity, string(name)), deviceCapacity(entryPath(capacity, name), &c, ptr.Deref(d.AllowMultipleAllocations, false)))
 	}
 	if old == nil || !apiequality.Semantic.DeepEqual(d.Taints, old.Taints) {
 		taints := path.Child("taints")
@@ -250,6 +255,30 @@ func fewCounters(path *field.Path, counters map[string]resourcev1.Counter) field
 }
 
 // deviceAttribute checks the value of an attribute.
+// longestName is the length of the longest name of an attribute or a capacity.
+const longestName = resourcev1.DeviceMaxDomainLength + 1 + resourcev1.DeviceMaxIDLength
+
+// entryPath returns the path of an attribute or a capacity. As in kube-apiserver, a name that is too long is cut in its
+// middle.
+func entryPath(path *field.Path, name resourcev1.QualifiedName) *field.Path {
+	if len(name) > longestName {
+		const kept = longestName - len("...")
+		name = name[:(kept+1)/2] + "..." + name[len(name)-kept/2:]
+	}
+	return path.Key(string(name))
+}
+
+// attributeValues returns the number of the values that an attribute has.
+func attributeValues(a *resourcev1.DeviceAttribute) int {
+	v, n := reflect.ValueOf(*a), 0
+	for i := range v.NumField() {
+		if !v.Field(i).IsNil() {
+			n++
+		}
+	}
+	return n
+}
+
 func deviceAttribute(path *field.Path, a *resourcev1.DeviceAttribute) field.ErrorList {
 	const most = resourcev1.DeviceAttributeMaxValueLength
 	var f validation.Findings
