@@ -173,7 +173,7 @@ func statefulSetSpec(path *field.Path, s *appsv1.StatefulSetSpec, rules stateful
 		claimRetention(path.Child("persistentVolumeClaimRetentionPolicy"), s.PersistentVolumeClaimRetentionPolicy))
 	for i := range s.VolumeClaimTemplates {
 		if rules.claims {
-			f.Merge(podvalidation.PersistentVolumeClaimSpec(path.Child("volumeClaimTemplates").Index(i).Child("spec"), &s.VolumeClaimTemplates[i].Spec))
+			f.Merge(podvalidation.PersistentVolumeClaimSpec(path.Child("volumeClaimTemplates").Index(i).Child("spec"), &s.VolumeClaimTemplates[i].Spec, nil))
 		}
 	}
 	f.Merge(

@@ -3,10 +3,10 @@ package core
 import (
 	"context"
 	"net"
-	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -46,35 +46,27 @@ func defaultEndpoints(e *corev1.Endpoints) {
 // validateEndpoints checks new endpoints.
 func validateEndpoints(o *corev1.Endpoints) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
-	f.Merge(endpointSubsets(o, nil))
+	f.Merge(endpointSubsets(o.Subsets))
 	return f.Errs
 }
 
 func validateEndpointsUpdate(o, old *corev1.Endpoints) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.Merge(validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain).Errs, endpointSubsets(o, old))
+	f.Merge(validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain).Errs, endpointSubsetsUpdate(o.Subsets, old.Subsets))
 	return f.Errs
 }
 
-func endpointSubsets(o, old *corev1.Endpoints) field.ErrorList {
+func endpointSubsets(subsets []corev1.EndpointSubset) field.ErrorList {
 	var f validation.Findings
-	var stored []string
-	if old != nil {
-		for _, s := range old.Subsets {
-			for _, a := range slices.Concat(s.Addresses, s.NotReadyAddresses) {
-				stored = append(stored, a.IP)
-			}
-		}
-	}
-	for i, s := range o.Subsets {
+	for i, s := range subsets {
 		path := field.NewPath("subsets").Index(i)
 		f.AddIf(len(s.Addresses)+len(s.NotReadyAddresses) == 0,
 			field.Required(path, "must specify `addresses` or `notReadyAddresses`"))
 		for j := range s.Addresses {
-			f.Merge(endpointAddress(path.Child("addresses").Index(j), &s.Addresses[j], stored))
+			f.Merge(endpointAddress(path.Child("addresses").Index(j), &s.Addresses[j]))
 		}
 		for j := range s.NotReadyAddresses {
-			f.Merge(endpointAddress(path.Child("notReadyAddresses").Index(j), &s.NotReadyAddresses[j], stored))
+			f.Merge(endpointAddress(path.Child("notReadyAddresses").Index(j), &s.NotReadyAddresses[j]))
 		}
 		for j, port := range s.Ports {
 			path := path.Child("ports").Index(j)
@@ -93,8 +85,16 @@ func endpointSubsets(o, old *corev1.Endpoints) field.ErrorList {
 	return f.Errs
 }
 
-func endpointAddress(path *field.Path, a *corev1.EndpointAddress, stored []string) field.ErrorList {
-	f := validation.Findings{Errs: validation.LegacyIP(path.Child("ip"), a.IP, stored)}
+// endpointSubsetsUpdate doesn't check subsets that stay: an earlier server may have stored what is invalid now.
+func endpointSubsetsUpdate(subsets, old []corev1.EndpointSubset) field.ErrorList {
+	if apiequality.Semantic.DeepEqual(subsets, old) {
+		return nil
+	}
+	return endpointSubsets(subsets)
+}
+
+func endpointAddress(path *field.Path, a *corev1.EndpointAddress) field.ErrorList {
+	f := validation.Findings{Errs: validation.LegacyIP(path.Child("ip"), a.IP, nil)}
 	if a.Hostname != "" {
 		f.Merge(validation.Follows(utilvalidation.IsDNS1123Label, path.Child("hostname"), a.Hostname))
 	}

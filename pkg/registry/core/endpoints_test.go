@@ -35,12 +35,25 @@ func TestEndpointsWarnings(t *testing.T) {
 
 func TestEndpointsErrors(t *testing.T) {
 	t.Parallel()
+	at := func(ips ...string) *corev1.Endpoints {
+		e := &corev1.Endpoints{ObjectMeta: registrytest.Stored("e"), Subsets: make([]corev1.EndpointSubset, 1)}
+		for _, ip := range ips {
+			e.Subsets[0].Addresses = append(e.Subsets[0].Addresses, corev1.EndpointAddress{IP: ip})
+		}
+		return e
+	}
 	registrytest.CheckErrors(t, registrytest.Table(t, Group), []registrytest.WriteCase{
 		{
 			Name: "loopback", Reason: "webhooks under development listen on the loopback address, so miniapi accepts an address that kube-apiserver refuses",
-			Object: &corev1.Endpoints{ObjectMeta: registrytest.Stored("e"), Subsets: []corev1.EndpointSubset{{
-				Addresses: []corev1.EndpointAddress{{IP: "127.0.0.1"}, {IP: "169.254.0.1"}}}}},
-			Want: []string{`subsets[0].addresses[1].ip: Invalid value: "169.254.0.1": may not be in the link-local range (169.254.0.0/16, fe80::/10)`},
+			Object: at("127.0.0.1", "169.254.0.1"),
+			Want:   []string{`subsets[0].addresses[1].ip: Invalid value: "169.254.0.1": may not be in the link-local range (169.254.0.0/16, fe80::/10)`},
+		},
+		{
+			Name: "stored", Reason: "an earlier server stored the addresses", Object: at("169.254.0.1"), Old: at("169.254.0.1"),
+		},
+		{
+			Name: "changed", Reason: "subsets that change are checked as new ones", Object: at("169.254.0.1", "10.1.1.1"), Old: at("169.254.0.1"),
+			Want: []string{`subsets[0].addresses[0].ip: Invalid value: "169.254.0.1": may not be in the link-local range (169.254.0.0/16, fe80::/10)`},
 		},
 	})
 }

@@ -50,8 +50,12 @@ var persistentVolumeClaimKind = registry.Kind{
 
 // validatePersistentVolumeClaim checks a new claim.
 func validatePersistentVolumeClaim(o *corev1.PersistentVolumeClaim) field.ErrorList {
+	return persistentVolumeClaim(o, nil)
+}
+
+func persistentVolumeClaim(o *corev1.PersistentVolumeClaim, old *corev1.PersistentVolumeClaimSpec) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
-	f.Merge(podvalidation.PersistentVolumeClaimSpec(field.NewPath("spec"), &o.Spec))
+	f.Merge(podvalidation.PersistentVolumeClaimSpec(field.NewPath("spec"), &o.Spec, old))
 	return f.Errs
 }
 
@@ -59,7 +63,7 @@ func validatePersistentVolumeClaim(o *corev1.PersistentVolumeClaim) field.ErrorL
 // volume, requests another size, gets another volume attributes class, or gets its first storage class.
 func validatePersistentVolumeClaimUpdate(o, old *corev1.PersistentVolumeClaim) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.Merge(validatePersistentVolumeClaim(o))
+	f.Merge(persistentVolumeClaim(o, &old.Spec))
 	now, was := o.DeepCopy(), old.DeepCopy()
 	if was.Spec.VolumeName == "" {
 		was.Spec.VolumeName = now.Spec.VolumeName

@@ -105,6 +105,11 @@ func TestPersistentVolumeClaimWarnings(t *testing.T) {
 
 func TestPersistentVolumeClaimErrors(t *testing.T) {
 	t.Parallel()
+	copyOf := func(group string) func(*corev1.PersistentVolumeClaim) {
+		return func(o *corev1.PersistentVolumeClaim) {
+			o.Spec.DataSourceRef = &corev1.TypedObjectReference{APIGroup: &group, Kind: "K", Name: "n"}
+		}
+	}
 	registrytest.CheckErrors(t, registrytest.Table(t, Group), []registrytest.WriteCase{
 		{
 			Name: "larger", Reason: "a bound claim can request more storage",
@@ -144,6 +149,18 @@ func TestPersistentVolumeClaimErrors(t *testing.T) {
 				`metadata.uid: Invalid value: "other": field is immutable`,
 				"spec.accessModes: Required value: at least 1 access mode is required",
 			},
+		},
+		{
+			Name: "stored API group", Reason: "an earlier server stored any API group",
+			Object: claimOf("1Gi", copyOf("A")),
+			Old:    claimOf("1Gi", copyOf("A")),
+		},
+		{
+			Name: "new API group", Reason: "an API group has the form of a DNS name",
+			Object: claimOf("1Gi", copyOf("A")),
+			Want: []string{`spec.dataSourceRef.apiGroup: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric ` +
+				`characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is ` +
+				`'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`},
 		},
 		{
 			Name: "unknown state of a resize", Reason: "the error has the path of the map and the name of the resource",

@@ -42,7 +42,8 @@ func validateIPAddress(o *networkingv1.IPAddress) field.ErrorList {
 	if ref == nil {
 		return f.Errs
 	}
-	f.Merge(validation.Optional(utilvalidation.IsDNS1123Subdomain, path.Child("group"), ref.Group),
+	f.Merge(validation.Present(path, "resource", ref.Resource, "name", ref.Name).MarkCoveredByDeclarative(),
+		validation.Optional(utilvalidation.IsDNS1123Subdomain, path.Child("group"), ref.Group),
 		validation.Follows(content.IsPathSegmentName, path.Child("resource"), ref.Resource),
 		validation.Follows(content.IsPathSegmentName, path.Child("name"), ref.Name),
 		validation.Follows(content.IsPathSegmentName, path.Child("namespace"), ref.Namespace))
@@ -50,7 +51,7 @@ func validateIPAddress(o *networkingv1.IPAddress) field.ErrorList {
 }
 
 func validateIPAddressUpdate(o, old *networkingv1.IPAddress) field.ErrorList {
-	return validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs
+	return append(validateIPAddress(o), validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs...)
 }
 
 // newIPAddressStorage makes the generateName of an IPAddress its name, because an address with a suffix is no address.

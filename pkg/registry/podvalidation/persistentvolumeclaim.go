@@ -19,8 +19,9 @@ var (
 	volumeModes = []corev1.PersistentVolumeMode{corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem}
 )
 
-// PersistentVolumeClaimSpec checks the spec of a claim, or of a claim template.
-func PersistentVolumeClaimSpec(path *field.Path, spec *corev1.PersistentVolumeClaimSpec) field.ErrorList {
+// PersistentVolumeClaimSpec checks the spec of a claim, or of a claim template. The argument "old" is the spec of the
+// stored claim, or nil.
+func PersistentVolumeClaimSpec(path *field.Path, spec, old *corev1.PersistentVolumeClaimSpec) field.ErrorList {
 	var f validation.Findings
 	f.AddIf(len(spec.AccessModes) == 0, field.Required(path.Child("accessModes"), "at least 1 access mode is required"))
 	f.Merge(validation.LabelSelector(path.Child("selector"), spec.Selector), accessModes(path.Child("accessModes"), spec.AccessModes))
@@ -35,7 +36,7 @@ func PersistentVolumeClaimSpec(path *field.Path, spec *corev1.PersistentVolumeCl
 	}
 	f.Merge(optionalClass(path.Child("storageClassName"), spec.StorageClassName))
 	f.Merge(validation.OptionalOneOf(path.Child("volumeMode"), spec.VolumeMode, volumeModes...))
-	f.Merge(claimSources(path, spec))
+	f.Merge(claimSources(path, spec, old != nil && namesGroup(old)))
 	f.Merge(optionalClass(path.Child("volumeAttributesClassName"), spec.VolumeAttributesClassName))
 	return f.Errs
 }
@@ -61,15 +62,21 @@ func optionalClass(path *field.Path, class *string) field.ErrorList {
 	return validation.Follows(validation.ObjectName, path, *class)
 }
 
-// claimSources checks dataSource and dataSourceRef of a claim (KEP-1495, KEP-3294).
-func claimSources(path *field.Path, spec *corev1.PersistentVolumeClaimSpec) field.ErrorList {
+// namesGroup reports whether a source of a claim has an API group.
+func namesGroup(spec *corev1.PersistentVolumeClaimSpec) bool {
+	return spec.DataSource != nil && spec.DataSource.APIGroup != nil || spec.DataSourceRef != nil && spec.DataSourceRef.APIGroup != nil
+}
+
+// claimSources checks dataSource and dataSourceRef of a claim (KEP-1495, KEP-3294). If the stored claim has an
+// API group, API groups aren't checked, because earlier servers stored any.
+func claimSources(path *field.Path, spec *corev1.PersistentVolumeClaimSpec, anyGroup bool) field.ErrorList {
 	var f validation.Findings
 	source, ref := spec.DataSource, spec.DataSourceRef
 	check := func(path *field.Path, name, kind string, apiGroup *string) {
 		group := ptr.Deref(apiGroup, "")
 		f.Merge(validation.Present(path, "name", name, "kind", kind))
 		f.AddIf(group == "" && kind != "PersistentVolumeClaim", field.Invalid(path, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup"))
-		if group != "" {
+		if group != "" && !anyGroup {
 			f.Merge(validation.Follows(utilvalidation.IsDNS1123Subdomain, path.Child("apiGroup"), group))
 		}
 	}

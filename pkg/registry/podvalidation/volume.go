@@ -94,7 +94,7 @@ func ephemeralVolume(path *field.Path, s *corev1.EphemeralVolumeSource) field.Er
 		return field.ErrorList{field.Required(template, "")}
 	}
 	return append(ClaimTemplateMeta(template.Child("metadata"), &s.VolumeClaimTemplate.ObjectMeta),
-		PersistentVolumeClaimSpec(template.Child("spec"), &s.VolumeClaimTemplate.Spec)...)
+		PersistentVolumeClaimSpec(template.Child("spec"), &s.VolumeClaimTemplate.Spec, nil)...)
 }
 
 // ClaimTemplateMeta checks that the metadata of a claim template has only labels and annotations.

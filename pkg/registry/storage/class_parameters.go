@@ -1,15 +1,10 @@
 package storage
 
 import (
-	"strings"
-
-	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
-
-func lowerQualified(s string) []string { return utilvalidation.IsQualifiedName(strings.ToLower(s)) }
 
 // The limits of the parameters that a class passes to its driver.
 const (

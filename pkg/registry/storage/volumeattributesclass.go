@@ -2,9 +2,11 @@ package storage
 
 import (
 	"maps"
+	"strings"
 
 	storagev1 "k8s.io/api/storage/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
@@ -28,7 +30,7 @@ var volumeAttributesClassKind = registry.Kind{
 // validateVolumeAttributesClass checks a new VolumeAttributesClass (KEP-3751).
 func validateVolumeAttributesClass(o *storagev1.VolumeAttributesClass) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
-	f.Merge(validation.Required(lowerQualified, field.NewPath("driverName"), o.DriverName), storageParameters(o.Parameters, false))
+	f.Merge(validation.Required(utilvalidation.IsQualifiedName, field.NewPath("driverName"), strings.ToLower(o.DriverName)), storageParameters(o.Parameters, false))
 	return f.Errs
 }
 
