@@ -168,6 +168,10 @@ func TestCertRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	piped := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(piped, "tls.crt"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	p, _ := serve(t, "--data-dir="+filepath.Join(t.TempDir(), "data"))
 	kubeconfig := p.kubeconfig(t)
 	gone, _ := serve(t)
@@ -187,6 +191,7 @@ func TestCertRefuses(t *testing.T) {
 		{"no kubeconfig", "without a kubeconfig, the command can't find the server", []string{"shop/prices", "--kubeconfig=" + filepath.Join(theirs, "missing")}, cli.ExitFailed, "no such file"},
 		{"no server", "the server has stopped", []string{"shop/prices", "--kubeconfig=" + gone.kubeconfig(t)}, cli.ExitFailed, "refused"},
 		{"another certificate", "a user may need the existing certificate", []string{"shop/prices", "--kubeconfig=" + kubeconfig, "--dir=" + theirs}, cli.ExitFailed, "isn't miniapi's"},
+		{"pipe", "a pipe would make the command wait forever", []string{"shop/prices", "--kubeconfig=" + kubeconfig, "--dir=" + piped}, cli.ExitFailed, "tls.crt is a device, a pipe or a socket"},
 		{"foreign folder", "the folder is no data folder", []string{"shop/prices", "--data-dir=" + theirs}, cli.ExitFailed, "the folder is not a data folder"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

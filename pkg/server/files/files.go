@@ -2,7 +2,7 @@
 //
 // At the start of a server, [Pair], [Authorities] and [Readable] check a kind of file each. Libraries read the files
 // later, and most of their errors don't name the flag. [Replace] and [Create] write every file of the program that isn't
-// in a folder of its own. Don't use the package to read files: package reload reads files that change.
+// in a folder of its own, and [MakeFolder] makes a folder for such files. Don't use the package to read files: package reload reads files that change.
 package files
 
 import (

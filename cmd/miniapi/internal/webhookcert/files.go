@@ -42,12 +42,12 @@ func New(chain, key []byte) (*Files, error) {
 }
 
 // Write writes the files to a folder, which it makes if needed. It returns an error if the folder has a certificate or a
-// key that miniapi hasn't made.
+// key that miniapi hasn't made, or if another user has made the folder where every user may write.
 func (f *Files) Write(dir string) error {
-	if err := f.checkReplaceable(dir); err != nil {
+	if err := files.MakeFolder(dir); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := f.checkReplaceable(dir); err != nil {
 		return err
 	}
 	for _, file := range []struct {
@@ -65,6 +65,10 @@ func (f *Files) Write(dir string) error {
 // checkReplaceable returns an error if a folder has a certificate or key that miniapi hasn't made. A certificate is from
 // miniapi if it has the same issuer name as the new certificate.
 func (f *Files) checkReplaceable(dir string) error {
+	// A pipe would make the reading wait.
+	if err := files.Replaceable(filepath.Join(dir, CertFile)); err != nil {
+		return fmt.Errorf("%s %w", CertFile, err)
+	}
 	text, err := os.ReadFile(filepath.Join(dir, CertFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
