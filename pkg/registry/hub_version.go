@@ -1,7 +1,10 @@
 package registry
 
 import (
+	"errors"
+	"path"
 	"reflect"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,7 +35,21 @@ func (d hubDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, into 
 	if obj != nil {
 		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	}
+	if err != nil && into != nil {
+		err = unconvertible(err, reflect.TypeOf(into).Elem())
+	}
 	return obj, gvk, err
+}
+
+// unconvertible returns an error of a conversion to the hub with the name of kube-apiserver's internal type, such as
+// core.ConfigMap: the package of an internal type has the name of the group. It returns other errors unchanged, because
+// k8s.io/apimachinery compares their types.
+func unconvertible(err error, hub reflect.Type) error {
+	internal := path.Base(path.Dir(hub.PkgPath())) + "." + hub.Name()
+	if text := strings.ReplaceAll(err.Error(), " to ("+hub.String()+"):", " to ("+internal+"):"); text != err.Error() {
+		return errors.New(text)
+	}
+	return err
 }
 
 // UnsafeConvertor returns the convertor of Scheme. Its results may share memory with the originals, but it never

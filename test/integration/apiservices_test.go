@@ -350,8 +350,10 @@ func TestUnavailableAPIService(t *testing.T) {
 	ok(t, err)
 	becomes(t, srv, "Available False FailedDiscoveryCheck: failing or missing response from https://127.0.0.1:")
 	_, err = resources(srv, "tools.example.com/v1", "hammers").List(t.Context(), metav1.ListOptions{})
-	if !apierrors.IsServiceUnavailable(err) || !strings.Contains(err.Error(), "service default/tools, which can't be reached") {
-		t.Errorf("the answer is %v", err)
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonServiceUnavailable || len(status.Status().Details.Causes) != 1 ||
+		strings.TrimSpace(status.Status().Details.Causes[0].Message) != "service unavailable" {
+		t.Errorf("the response is %v, want kube-apiserver's text", err)
 	}
 	if got := samples(t, srv, `code="503",component="aggregator",group="tools.example.com"`, "apiserver_request_terminations_total"); len(got) == 0 {
 		t.Error("the request is missing from apiserver_request_terminations_total")

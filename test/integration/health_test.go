@@ -93,15 +93,24 @@ func TestHealthOfTheStart(t *testing.T) {
 	}
 }
 
-// The health check of the client by which the server calls itself has the same name and the same paths as in
-// kube-apiserver.
-func TestHealthOfTheServersOwnClient(t *testing.T) {
+// The checks of etcd and of the client by which the server calls itself are below the same paths as in kube-apiserver.
+func TestHealthPaths(t *testing.T) {
 	t.Parallel()
 	client := miniapitest.Start(t).Client().Discovery().RESTClient()
-	for path, want := range map[string]bool{"/healthz": true, "/livez": true, "/readyz": false} {
-		body := must(client.Get().AbsPath(path).Param("verbose", "").Do(t.Context()).Raw())(t)
-		if listed := strings.Contains(string(body), "[+]loopback-serving-certificate ok\n"); listed != want {
-			t.Errorf("%s lists loopback-serving-certificate: want %t, got:\n%s", path, want, body)
+	for _, test := range []struct {
+		check, reason          string
+		healthz, livez, readyz bool
+	}{
+		{"loopback-serving-certificate", "a server that can't call itself needs a restart", true, true, false},
+		{"etcd", "a server can't live without etcd", true, true, true},
+		{"etcd-readiness", "kube-apiserver checks etcd with a shorter timeout before it is ready", false, false, true},
+		{"bootstrap", "kube-apiserver has a check for each part of the initial objects instead", false, false, false},
+	} {
+		for path, want := range map[string]bool{"/healthz": test.healthz, "/livez": test.livez, "/readyz": test.readyz} {
+			body := must(client.Get().AbsPath(path).Param("verbose", "").Do(t.Context()).Raw())(t)
+			if listed := strings.Contains(string(body), "[+]"+test.check+" ok\n"); listed != want {
+				t.Errorf("%s lists %s: want %t because %s, got:\n%s", path, test.check, want, test.reason, body)
+			}
 		}
 	}
 }

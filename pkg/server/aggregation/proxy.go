@@ -10,8 +10,6 @@ import (
 	"net/http"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/proxy"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/metrics"
@@ -22,6 +20,7 @@ import (
 	apiserverproxy "k8s.io/apiserver/pkg/util/proxy"
 	"k8s.io/client-go/transport"
 	"k8s.io/component-base/tracing"
+	"k8s.io/klog/v2"
 	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/outgoing"
@@ -168,19 +167,14 @@ func (h *hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 }
 
 // fail answers that the other server can't be reached, and counts the request in the metric
-// apiserver_request_terminations_total.
+// apiserver_request_terminations_total. The reason is in the log and in the status of the APIService: as in
+// kube-apiserver, the response has no Status.
 func (r *remoteAPI) fail(w http.ResponseWriter, req *http.Request, err error) {
-	r.explain(w, req, err)
+	s := r.service.Spec.Service
+	klog.V(1).InfoS("the server of an APIService can't be reached", "APIService", r.service.Name, "service", klog.KRef(s.Namespace, s.Name), "err", err)
+	http.Error(w, "service unavailable", http.StatusServiceUnavailable)
 	info, _ := request.RequestInfoFrom(req.Context())
 	metrics.RecordRequestTermination(req, info, metricsComponent, http.StatusServiceUnavailable)
-}
-
-// explain answers that the other server can't be reached, and gives the reason.
-func (r *remoteAPI) explain(w http.ResponseWriter, req *http.Request, err error) {
-	s := r.service.Spec.Service
-	unavailable := apierrors.NewServiceUnavailable(fmt.Sprintf("APIService %s is served by service %s/%s, which can't be reached: %v",
-		r.service.Name, s.Namespace, s.Name, err))
-	responsewriters.ErrorNegotiated(unavailable, r.config.Serializer, schema.GroupVersion{}, w, req)
 }
 
 // failing answers requests to which the other server gave no answer.
@@ -191,7 +185,7 @@ type failing struct{ *remoteAPI }
 // such as a client that is gone, aren't counted here.
 func (f failing) Error(w http.ResponseWriter, req *http.Request, err error) {
 	if f.available.Load() {
-		f.explain(w, req, err)
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	f.fail(w, req, err)

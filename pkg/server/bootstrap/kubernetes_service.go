@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
 	typednetworkingv1 "k8s.io/client-go/kubernetes/typed/networking/v1"
+	"k8s.io/utils/ptr"
 )
 
 // Service returns the Service of the API, or nil if the API has none. The address of the Service is in a range of
@@ -52,6 +53,7 @@ func (c Config) service() *corev1.Service {
 		Spec: corev1.ServiceSpec{
 			Type:            corev1.ServiceTypeClusterIP,
 			ClusterIP:       c.ServiceCIDRs[0].Masked().Addr().Next().String(),
+			IPFamilyPolicy:  ptr.To(corev1.IPFamilyPolicySingleStack),
 			SessionAffinity: corev1.ServiceAffinityNone,
 			Ports: []corev1.ServicePort{{
 				Name: "https", Port: 443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(c.SecurePort),

@@ -20,24 +20,27 @@ import (
 	"k8s.io/apiserver/pkg/server/routes"
 )
 
-// List has the groups of built-in kinds, definitions and other servers, in the order of discovery. It serves
-// /apis/GROUP. It also serves /apis to clients that don't request aggregated discovery. The list of k8s.io/apiserver
-// has the groups in the order in which they were added, so it can't be used.
+// List has the groups of built-in kinds, definitions and other servers, in the order of discovery. Its Documents serve
+// /apis and /apis/GROUP. As a handler, a List serves /apis to clients that don't request aggregated discovery. The list of
+// k8s.io/apiserver has the groups in the order in which they were added, so it can't be used.
 type List struct {
 	serializer runtime.NegotiatedSerializer
 	groups     atomic.Pointer[[]metav1.APIGroup]         // nil until Groups.Sync has run
-	crds       crdlisters.CustomResourceDefinitionLister // crds and own are set before the first request
+	crds       crdlisters.CustomResourceDefinitionLister // crds, own and index are set before the first request
 	own        map[schema.GroupVersion]bool              // the built-in group versions
+	index      http.Handler                              // serves /apis
 }
 
 // NewList returns an empty list.
 func NewList(serializer runtime.NegotiatedSerializer) *List { return &List{serializer: serializer} }
 
-// Install serves three things: the list of groups, aggregated discovery of the server and its peers, and the list of
-// paths at /. The list of paths joins the paths of the server s, of the argument installed and of the List itself. The
-// handler withPeers is nil for a server without peers.
+// Install serves the list of paths at /, and prepares what Documents serves at /apis: the list of groups, and aggregated
+// discovery of the server and its peers. The list of paths joins the paths of the server s, of the argument installed and
+// of the List itself. The handler withPeers is nil for a server without peers.
 func (l *List) Install(s *genericapiserver.GenericAPIServer, installed routes.ListedPathProvider, withPeers http.Handler) {
 	handler := aggregated.WrapAggregatedDiscoveryToHandler(l, s.AggregatedDiscoveryGroupManager, withPeers)
+	l.index = handler
+	// This web service only describes the path in OpenAPI: as in kube-apiserver, any method gets the list.
 	s.Handler.GoRestfulContainer.Add(handler.GenerateWebService(genericapiserver.APIGroupPrefix, metav1.APIGroupList{}))
 	routes.Index{}.Install(routes.ListedPathProviders{s, installed, l}, s.Handler.NonGoRestfulMux)
 }
@@ -50,10 +53,18 @@ func (l *List) listed() []metav1.APIGroup {
 	return nil
 }
 
-// Documents returns a handler that serves /apis/GROUP for each group of the list, and /apis/GROUP/VERSION for each version
-// of custom resources. It passes other requests to next.
+// Documents returns a handler that serves /apis, /apis/GROUP for each group of the list, and /apis/GROUP/VERSION for each
+// version of custom resources. It passes other requests to next.
 func (l *List) Documents(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		switch req.URL.Path {
+		case genericapiserver.APIGroupPrefix:
+			l.index.ServeHTTP(w, req)
+			return
+		case genericapiserver.APIGroupPrefix + "/":
+			l.ServeHTTP(w, req) // kube-apiserver has no aggregated discovery at this path
+			return
+		}
 		name, ok := strings.CutPrefix(req.URL.Path, genericapiserver.APIGroupPrefix+"/")
 		if document := l.document(strings.TrimSuffix(name, "/")); ok && document != nil {
 			document.ServeHTTP(w, req)

@@ -209,7 +209,9 @@ func (e *Etcd) applyEmbedded(config *genericapiserver.Config, factory serverstor
 			return err
 		}
 	}
-	config.AddHealthChecks(healthz.NamedCheck("etcd", func(r *http.Request) error { return e.member.Healthy(r.Context()) }))
+	healthy := func(r *http.Request) error { return e.member.Healthy(r.Context()) }
+	config.AddHealthChecks(healthz.NamedCheck("etcd", healthy))
+	config.AddReadyzChecks(healthz.NamedCheck("etcd-readiness", healthy))
 	return nil
 }
 

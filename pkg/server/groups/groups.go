@@ -19,6 +19,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	groupdiscovery "github.com/miniapi-dev/miniapi/pkg/server/discovery"
@@ -30,6 +31,8 @@ type Groups struct {
 	groups   sets.Set[string]
 	// unknown answers requests for versions that a group doesn't have.
 	unknown http.Handler
+	// aggregation serves /apis/apiregistration.k8s.io. It is nil if the group isn't served.
+	aggregation http.Handler
 	// legacy serves /api. services are the web services of discovery, which the OpenAPI documents describe.
 	legacy   http.Handler
 	services []*restful.WebService
@@ -63,9 +66,15 @@ func Install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Conf
 			}
 		}
 		if group.Name != "" {
-			// This web service only describes the path /apis/GROUP in OpenAPI. The type List of package
-			// groupdiscovery serves the path, because definitions and other servers can add versions to the group.
-			all.services = append(all.services, discovery.NewAPIGroupHandler(config.Serializer, groupdiscovery.Group(group.Versions)).WebService())
+			// The type List of package groupdiscovery serves the paths of most groups, because definitions and other
+			// servers can add versions to a group. Their web services only describe these paths in OpenAPI.
+			service := discovery.NewAPIGroupHandler(config.Serializer, groupdiscovery.Group(group.Versions)).WebService()
+			if group.Name == apiregistrationv1.GroupName {
+				container := newContainer(config.Serializer)
+				container.Add(service)
+				all.aggregation = dispatcher{container}
+			}
+			all.services = append(all.services, service)
 		}
 	}
 	legacyRoot := discovery.NewLegacyRootAPIHandler(config.DiscoveryAddresses, config.Serializer, genericapiserver.DefaultLegacyAPIPrefix)

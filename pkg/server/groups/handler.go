@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
 // Handler serves the groups of a registry.Table, and passes other requests to Next. It replaces the PathRecorderMux of
@@ -30,11 +31,14 @@ func (g Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	handler.ServeHTTP(w, req)
 }
 
-// handler returns the handler of /api, or of a path below a group: a version, or a version that the group doesn't have.
-// For any other path it returns nil.
+// handler returns the handler of /api, of /apis/apiregistration.k8s.io, or of a path below a group: a version, or a
+// version that the group doesn't have. For any other path it returns nil.
 func (i *Groups) handler(path string) http.Handler {
-	if strings.TrimSuffix(path, "/") == genericapiserver.DefaultLegacyAPIPrefix {
+	switch strings.TrimSuffix(path, "/") {
+	case genericapiserver.DefaultLegacyAPIPrefix:
 		return i.legacy
+	case genericapiserver.APIGroupPrefix + "/" + apiregistrationv1.GroupName:
+		return i.aggregation
 	}
 	gv, ok := groupVersionOf(path)
 	if !ok || !i.groups.Has(gv.Group) {

@@ -68,7 +68,6 @@ func (b Bootstrapped) check(*http.Request) error {
 // AddTo adds the check under kube-apiserver's names. A client that finds the server healthy can rely on the namespaces
 // and roles that every cluster has. The server creates all of them in one step, so all names stand for the same check.
 func (b Bootstrapped) AddTo(config *genericapiserver.Config, served func(schema.GroupVersionResource) bool) {
-	config.AddHealthChecks(healthz.NamedCheck("bootstrap", b.check))
 	for _, hook := range bootstrapHooks {
 		if served(hook.creates) {
 			config.AddHealthChecks(healthz.NamedCheck(hook.name, b.check))
@@ -101,7 +100,7 @@ func AddLoopback(config *genericapiserver.Config, serves func() error) {
 // Started returns the path of a health check that succeeds when all parts of k8s.io/apiserver have started. It excludes
 // the check of etcd and the checks of the objects that every cluster has.
 func Started() string {
-	exclude := url.Values{"exclude": {"etcd", "bootstrap"}}
+	exclude := url.Values{"exclude": {"etcd"}}
 	for _, hook := range bootstrapHooks {
 		exclude.Add("exclude", hook.name)
 	}

@@ -6,7 +6,7 @@ import (
 	"k8s.io/kube-openapi/pkg/common"
 )
 
-// notFoundMux answers with status 404 and no content if a handler below a prefix writes no response. For a version without
+// notFoundMux answers with status 404, no content and no header Vary if a handler below a prefix writes no response. For a version without
 // a document, the OpenAPI v3 handler of kube-openapi writes nothing, which would be status 200.
 type notFoundMux struct {
 	common.PathHandlerByGroupVersion
@@ -18,6 +18,7 @@ func (m notFoundMux) HandlePrefix(prefix string, handler http.Handler) {
 		tracked := &trackedAnswer{ResponseWriter: w}
 		handler.ServeHTTP(tracked, req)
 		if !tracked.begun {
+			w.Header().Del("Vary")
 			w.WriteHeader(http.StatusNotFound)
 		}
 	}))
