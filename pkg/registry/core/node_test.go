@@ -62,6 +62,10 @@ func TestNodeWarnings(t *testing.T) {
 
 func TestNodeErrors(t *testing.T) {
 	t.Parallel()
+	policed := func(owner string) *corev1.Node {
+		return &corev1.Node{ObjectMeta: registrytest.ClusterStored("n"),
+			Spec: corev1.NodeSpec{PodPreemptionPolicy: &corev1.NodePodPreemptionPolicy{DisableResizePreemption: []string{owner}}}}
+	}
 	registrytest.CheckErrors(t, registrytest.Table(t, Group), []registrytest.WriteCase{
 		{
 			Name: "avoided pods", Reason: "the annotation names the controllers of pods",
@@ -71,6 +75,14 @@ func TestNodeErrors(t *testing.T) {
 				"metadata.annotations.scheduler.alpha.kubernetes.io/preferAvoidPods[0].PodSignature: Required value",
 				"metadata.annotations.scheduler.alpha.kubernetes.io/preferAvoidPods[1].PodSignature.PodController.Controller: Invalid value: false: must point to a controller",
 			},
+		},
+		{
+			Name: "changed preemption policy", Reason: "the field's gate is off, and the stored node has the field nevertheless",
+			Object: policed("a"), Old: policed("b"),
+			Want: []string{"spec.podPreemptionPolicy: Forbidden"},
+		},
+		{
+			Name: "kept preemption policy", Reason: "the node was stored while the gate was on", Object: policed("a"), Old: policed("a"),
 		},
 		{
 			Name: "malformed annotation", Reason: "the annotation contains JSON",

@@ -26,6 +26,11 @@ func TestDeclarations(t *testing.T) {
 		Driver: "d.e", Pool: resourcev1.ResourcePool{Name: "p", ResourceSliceCount: 1}, AllNodes: ptr.To(true),
 		Devices: []resourcev1.Device{{Name: "a", Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"size": {}}}},
 	}}
+	partitioned := func(attribute resourcev1.FullyQualifiedName) *resourcev1.ResourceSlice {
+		s := slice.DeepCopy()
+		s.Spec.PartitionTypeAttribute = &attribute
+		return s
+	}
 	named := slice.DeepCopy()
 	named.Spec.Devices[0].Attributes = map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{resourcev1.QualifiedName(strings.Repeat("a", 97)): {}}
 	registrytest.CheckErrors(t, registrytest.Table(t, Group), []registrytest.WriteCase{{
@@ -69,6 +74,12 @@ func TestDeclarations(t *testing.T) {
 	}, {
 		Name: "slice", Reason: "an attribute has one value", Object: slice,
 		Want: []string{"spec.devices[0].attributes[size]: Invalid value: \"\": must specify one of: `int`, `bool`, `string`, `version`, `ints`, `bools`, `strings`, `versions`"},
+	}, {
+		Name: "changed type of partitions", Reason: "the field's gate is off, and the stored slice has the field nevertheless",
+		Object: partitioned("a.e/b"), Old: partitioned("a.e/c"), Want: []string{
+			`spec.partitionTypeAttribute: Invalid value: "a.e/b": may only be set on a slice which declares devices that consume counters`,
+			"spec.partitionTypeAttribute: Forbidden",
+		},
 	}, {
 		Name: "long name", Reason: "the names in errors that no Go type declares are cut", Object: named,
 		Want: []string{

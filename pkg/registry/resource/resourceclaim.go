@@ -131,7 +131,8 @@ func newAllocation(path *field.Path, a *resourcev1.AllocationResult, requests cl
 	for i, r := range validation.Within(a.Devices.Results, resourcev1.AllocationResultsMaxSize) {
 		path := path.Child("devices", "results").Index(i)
 		f.Merge(requestName(path.Child("request"), r.Request, requests), deviceName(path.Child("device"), r.Device),
-			bindingConditions(path, r.BindingConditions, r.BindingFailureConditions), toleratedValues(path.Child("tolerations"), r.Tolerations))
+			bindingConditions(path, r.BindingConditions, r.BindingFailureConditions), toleratedValues(path.Child("tolerations"), r.Tolerations),
+			skippedOperations(path.Child("skipNodeOperations"), r.SkipNodeOperations))
 	}
 	for i, c := range validation.Within(a.Devices.Config, maxAllocationConfig) {
 		path := path.Child("devices", "config").Index(i)

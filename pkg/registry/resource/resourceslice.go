@@ -13,6 +13,8 @@ import (
 	resourcev1beta1 "k8s.io/api/resource/v1beta1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/operation"
+	"k8s.io/apimachinery/pkg/api/validate"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/fields"
@@ -115,6 +117,52 @@ func sliceSpec(spec, old *resourcev1.ResourceSliceSpec) field.ErrorList {
 	for i, set := range validation.Within(spec.SharedCounters, resourcev1.ResourceSliceMaxCounterSets) {
 		f.Merge(fewCounters(counters.Index(i), set.Counters))
 	}
+	if spec.PartitionTypeAttribute != nil {
+		f.Merge(partitionType(path, spec))
+	}
+	f.Merge(skippedOperations(path.Child("skipNodeOperations"), spec.SkipNodeOperations))
+	return f.Errs
+}
+
+// partitionType checks that each partition of a device, which is a device that consumes counters, has a string in the
+// attribute that is the type of the slice's partitions. The name of an attribute without a domain has the driver's.
+func partitionType(path *field.Path, spec *resourcev1.ResourceSliceSpec) field.ErrorList {
+	name := *spec.PartitionTypeAttribute
+	isPartition := func(d resourcev1.Device) bool { return len(d.ConsumesCounters) > 0 }
+	if !slices.ContainsFunc(spec.Devices, isPartition) {
+		return field.ErrorList{field.Invalid(path.Child("partitionTypeAttribute"), string(name),
+			"may only be set on a slice which declares devices that consume counters")}
+	}
+	if len(validate.ResourceFullyQualifiedName(context.Background(), operation.Operation{}, nil, &name, nil)) > 0 {
+		return nil // the generated validation checks the name
+	}
+	var f validation.Findings
+	for i, d := range spec.Devices {
+		if !isPartition(d) {
+			continue
+		}
+		path := path.Child("devices").Index(i).Child("attributes").Key(string(name))
+		attribute, has := d.Attributes[resourcev1.QualifiedName(name)]
+		if !has {
+			attribute, has = d.Attributes[resourcev1.QualifiedName(strings.TrimPrefix(string(name), spec.Driver+"/"))]
+		}
+		switch {
+		case !has:
+			f.Add(field.Required(path, "device consumes counters and `partitionTypeAttribute` names this attribute, so it must be set"))
+		case attribute.StringValue == nil:
+			f.Add(field.Invalid(path, validation.Unversioned(attribute), "must be a string value because `partitionTypeAttribute` names this attribute"))
+		}
+	}
+	return f.Errs
+}
+
+// skippedOperations checks that a node that prepares no devices has none to unprepare.
+func skippedOperations(path *field.Path, skipped []resourcev1.SkipNodeOperation) field.ErrorList {
+	has := func(operation resourcev1.SkipNodeOperation) bool { return slices.Contains(skipped, operation) }
+	var f validation.Findings
+	f.AddIf(has(resourcev1.SkipNodeOperationNodePrepareResources) &&
+		!has(resourcev1.SkipNodeOperationNodeUnprepareResources) && !has(resourcev1.SkipNodeOperationAll),
+		field.Invalid(path, skipped, "NodePrepareResources cannot be skipped unless NodeUnprepareResources is also skipped"))
 	return f.Errs
 }
 

@@ -71,6 +71,35 @@ func TestResourceSliceErrors(t *testing.T) {
 			},
 		},
 		{
+			Name: "partitions", Reason: "each partition has a type, in an attribute of the driver's domain or of the whole name", Gates: []string{"DRAPartitionableDevicesType", "DRAResourcePoolStatus"},
+			Object: slice(func(s *resourcev1.ResourceSliceSpec) {
+				s.PartitionTypeAttribute = ptr.To[resourcev1.FullyQualifiedName]("d.e/profile")
+				partition := func(name string, attributes map[resourcev1.QualifiedName]resourcev1.DeviceAttribute) resourcev1.Device {
+					return resourcev1.Device{Name: name, Attributes: attributes,
+						ConsumesCounters: []resourcev1.DeviceCounterConsumption{{CounterSet: "s", Counters: map[string]resourcev1.Counter{"c": {}}}}}
+				}
+				s.Devices = []resourcev1.Device{
+					{Name: "whole"},
+					partition("a", map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"profile": {StringValue: ptr.To("small")}}),
+					partition("b", map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"d.e/profile": {StringValue: ptr.To("small")}}),
+					partition("c", map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"other": {StringValue: ptr.To("small")}}),
+					partition("d", map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"profile": {IntValue: ptr.To[int64](1)}}),
+				}
+			}),
+			Want: []string{
+				"spec.devices[3].attributes[d.e/profile]: Required value: device consumes counters and `partitionTypeAttribute` names this attribute, so it must be set",
+				`spec.devices[4].attributes[d.e/profile]: Invalid value: {"IntValue":1,"BoolValue":null,"StringValue":null,"VersionValue":null,"IntValues":null,"BoolValues":null,"StringValues":null,"VersionValues":null}: ` +
+					"must be a string value because `partitionTypeAttribute` names this attribute",
+			},
+		},
+		{
+			Name: "skipped operations", Reason: "what is prepared on a node is also unprepared there", Gates: []string{"DRAOptionalNodeOperations"},
+			Object: slice(func(s *resourcev1.ResourceSliceSpec) {
+				s.SkipNodeOperations = []resourcev1.SkipNodeOperation{resourcev1.SkipNodeOperationNodePrepareResources}
+			}),
+			Want: []string{`spec.skipNodeOperations: Invalid value: ["NodePrepareResources"]: NodePrepareResources cannot be skipped unless NodeUnprepareResources is also skipped`},
+		},
+		{
 			Name: "nodes of a slice", Reason: "slices of several selectors couldn't be used together", Object: slice(func(s *resourcev1.ResourceSliceSpec) {
 				s.AllNodes, s.NodeSelector = nil, &corev1.NodeSelector{NodeSelectorTerms: make([]corev1.NodeSelectorTerm, 2)}
 			}),
