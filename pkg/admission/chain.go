@@ -22,6 +22,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/resourcequota"
 	"github.com/miniapi-dev/miniapi/pkg/admission/policy"
 	"github.com/miniapi-dev/miniapi/pkg/admission/webhook"
+	"github.com/miniapi-dev/miniapi/pkg/storage/informer"
 )
 
 // Dependencies are the parts of the server that the chain and its plugins use.
@@ -30,7 +31,7 @@ type Dependencies struct {
 	Client        kubernetes.Interface
 	DynamicClient dynamic.Interface
 	// Informers is the factory from which New requests informers. The server starts the informers afterwards.
-	Informers  *Informers
+	Informers  *informer.Factory
 	Authorizer authorizer.Authorizer
 	// RESTMapper finds the resource of a policy's paramKind.
 	RESTMapper meta.RESTMapper
@@ -78,7 +79,7 @@ type chain struct {
 }
 
 // New builds the chain that the options select. It requests the informers and doesn't start them. The server starts
-// them, and calls [Informers.WaitForSync] before it is ready.
+// them, and calls [informer.Factory.WaitForSync] before it is ready.
 func New(options *Options, dependencies Dependencies) (admission.Interface, error) {
 	c := &chain{Dependencies: dependencies, options: options}
 	configuration, err := readConfiguration(options.ConfigFile)
@@ -143,7 +144,7 @@ func (c *chain) initialize(plugin admission.Interface) {
 func (c *chain) policyEnvironment() policy.Environment {
 	return policy.Environment{
 		Observe:       c.Informers.Barrier().Observe,
-		Started:       c.Informers.follow,
+		Started:       c.Informers.Follow,
 		TypeConverter: c.TypeConverter,
 		Definition:    c.Definition,
 	}

@@ -25,6 +25,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/services"
 	"github.com/miniapi-dev/miniapi/pkg/registry/features"
+	"github.com/miniapi-dev/miniapi/pkg/storage/informer"
 )
 
 // The barrier holds the write of a policy until the policy is in force, so the policy applies to the next
@@ -85,8 +86,8 @@ func TestPolicyInForce(t *testing.T) {
 type fakeServer struct {
 	*testing.T
 	client    *fake.Clientset
-	barrier   *Barrier
-	informers *Informers
+	barrier   *informer.Barrier
+	informers *informer.Factory
 	// mapper has no resources until a test adds some.
 	mapper  *meta.DefaultRESTMapper
 	chain   admission.Interface
@@ -95,8 +96,8 @@ type fakeServer struct {
 
 func newFakeServer(t *testing.T, plugins ...string) *fakeServer {
 	t.Helper()
-	s := &fakeServer{T: t, client: fake.NewClientset(), barrier: NewBarrier(t.Context())}
-	informers := NewInformers(s.client, s.barrier, nil)
+	s := &fakeServer{T: t, client: fake.NewClientset(), barrier: informer.NewBarrier(t.Context())}
+	informers := informer.NewFactory(s.client, s.barrier, nil)
 	s.informers = informers
 	s.mapper = meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion})
 

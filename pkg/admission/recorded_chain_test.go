@@ -6,6 +6,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
+	"github.com/miniapi-dev/miniapi/pkg/storage/informer"
 )
 
 // In the variable order, the row of each mutating plugin must list the resources whose objects the
@@ -18,7 +19,7 @@ func TestChangesOfPluginsAreKnown(t *testing.T) {
 			served[group.Kinds[i].Resource] = true
 		}
 	}
-	c := &chain{options: NewOptions(), Dependencies: Dependencies{Informers: &Informers{}}}
+	c := &chain{options: NewOptions(), Dependencies: Dependencies{Informers: &informer.Factory{}}}
 	for _, p := range order {
 		if p.new == nil {
 			continue

@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/tracing"
 
-	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/direct"
 	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
@@ -39,12 +38,10 @@ type clients struct {
 	loopback  *loopback.Transport
 	typed     kubernetes.Interface
 	dynamic   dynamic.Interface
-	informers *admission.Informers
+	informers *informer.Factory
 	mapper    *restmapper.DeferredDiscoveryRESTMapper
 	informing informing
 }
-
-var _ admission.Starter = &informer.Informer{}
 
 // resourcesChanged makes the mapper and the informers find changed resources.
 func (c *clients) resourcesChanged() {
@@ -100,7 +97,7 @@ func newClients(o CompletedOptions, generic *genericapiserver.Config, tracer tra
 		loopback:  transport,
 		typed:     typed,
 		dynamic:   dynamicClient,
-		informers: admission.NewInformers(typed, admission.NewBarrier(l.following), informing.newInformer),
+		informers: informer.NewFactory(typed, informer.NewBarrier(l.following), informing.newInformer),
 		// Custom resources change while the server runs. resourcesChanged then drops the mapper's cache.
 		mapper:    restmapper.NewDeferredDiscoveryRESTMapper(cacheddiscovery.NewMemCacheClient(typed.Discovery())),
 		informing: informing,

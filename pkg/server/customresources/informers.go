@@ -37,7 +37,7 @@ func newInformers(served bool, client crdclient.Interface, member *storage.Membe
 			return &inOrder{SharedIndexInformer: ofClient.Informer()}
 		}
 		resource := Definitions.GroupResource()
-		return informer.New(resource, func() *storage.Feed { return decoding(member.Feed(resource)) })
+		return &inOrder{SharedIndexInformer: informer.New(resource, func() *storage.Feed { return decoding(member.Feed(resource)) })}
 	})
 	return factory
 }
@@ -61,8 +61,8 @@ func asServed(alone func() bool) cache.TransformFunc {
 	}
 }
 
-// inOrder is client-go's informer, but it calls the handlers that were added before the start one after the other.
-// client-go calls each handler in a goroutine of its own.
+// inOrder is an informer that calls the handlers that were added before the start one after the other. Other informers
+// call each handler in a goroutine of its own.
 type inOrder struct {
 	cache.SharedIndexInformer
 
@@ -74,8 +74,8 @@ type inOrder struct {
 
 var errInOrder = errors.New("handlers of the informer of definitions can't be removed")
 
-// AddEventHandlerWithOptions implements cache.SharedInformer. client-go calls a handler that is added after the start
-// in a goroutine of its own.
+// AddEventHandlerWithOptions implements cache.SharedInformer. A handler that is added after the start is called in a
+// goroutine of its own.
 func (i *inOrder) AddEventHandlerWithOptions(handler cache.ResourceEventHandler, options cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

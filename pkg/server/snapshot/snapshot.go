@@ -29,7 +29,7 @@ type CustomResources interface {
 	Restored(ctx context.Context, name string, revision int64, deleted bool)
 }
 
-// Barrier waits until informers have received a write: see admission.Barrier.
+// Barrier waits until informers have received a write: see informer.Barrier.
 type Barrier interface {
 	Wait(ctx context.Context, resource schema.GroupResource, obj runtime.Object)
 }

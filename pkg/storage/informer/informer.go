@@ -1,8 +1,11 @@
-// Package informer has informers of objects that the server itself stores. They take etcd's events directly, from a
-// Feed of package storage.
+// Package informer makes the state of a server's informers part of a write: a write is in force when each handler of
+// each informer of its resource has been called with it, and only then does the server answer.
 //
-// [New] makes an informer. Don't use it for objects that another process stores. Don't use it for code that needs
-// the objects in the version that clients read: for such code, use client-go's informers with the loopback client.
+// [Barrier] makes a write wait for informers. [Factory] makes informers that a Barrier observes. [New] makes an informer
+// of objects that the server itself stores, which takes etcd's events directly from a Feed of package storage, and knows
+// its own progress. Don't use New for objects that another process stores, or for code that needs the objects in the
+// version that clients read: for both, use client-go's informers with the loopback client, which a Barrier observes
+// too.
 package informer
 
 import (
@@ -20,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/miniapi-dev/miniapi/pkg/condition"
 	"github.com/miniapi-dev/miniapi/pkg/ondemand"
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
@@ -31,7 +35,8 @@ const relistPeriod = time.Second
 // goroutine only while there are events. An informer of client-go, with the loopback client, would need some thirty
 // goroutines: for etcd's watch, the watch cache, handlers, codecs and queues.
 //
-// An Informer doesn't resync, and ignores error handlers. Most of its methods implement cache.SharedIndexInformer.
+// Each handler has a queue of its own, so a slow handler delays no other. An Informer doesn't resync, and ignores error
+// handlers. Most of its methods implement cache.SharedIndexInformer.
 type Informer struct {
 	resource schema.GroupResource
 	feed     func() *storage.Feed // returns nil until the resource's store is made
@@ -41,10 +46,35 @@ type Informer struct {
 	events *storage.FeedWatch // used by the worker alone
 
 	mu        sync.Mutex
+	ctx       context.Context  // ends the informer; nil before the start
 	worker    *ondemand.Worker // nil before the start
 	transform cache.TransformFunc
-	handlers  []*registration
-	stopped   bool
+
+	progress condition.Variable[progress]
+}
+
+// progress is the progress of an informer.
+type progress struct {
+	// revision is the etcd revision that the store of the informer has reached.
+	revision int64
+	handlers []*registration
+	started  bool
+	stopped  bool
+}
+
+// at reports whether the store has reached an etcd revision, and each handler has been called with all events up to it.
+// It is true for an informer that hasn't started, whose first list will have that state, and for one that has stopped.
+func (p progress) at(revision int64) bool {
+	return !p.started || p.stopped || p.revision >= revision && !slices.ContainsFunc(p.handlers, func(h *registration) bool { return h.revision < revision })
+}
+
+// String returns the etcd revisions of the store and of the handlers.
+func (p progress) String() string {
+	text := fmt.Sprintf("the store has revision %d", p.revision)
+	for _, h := range p.handlers {
+		text += fmt.Sprintf(", a handler %d", h.revision)
+	}
+	return text
 }
 
 var _ cache.SharedIndexInformer = &Informer{}
@@ -60,16 +90,40 @@ func New(resource schema.GroupResource, feed func() *storage.Feed) *Informer {
 	}
 }
 
-// Start makes the informer take events from its feed until ctx ends. Start returns at once. After the end of ctx,
-// the informer calls ended.
+// Await returns when the store has the state at an etcd revision, and each handler has been called with all events up to
+// it. It returns at once if the informer hasn't started or has stopped, and an error when ctx ends.
+func (i *Informer) Await(ctx context.Context, revision int64) error {
+	return i.progress.Wait(ctx, func(p progress) bool { return p.at(revision) })
+}
+
+func (i *Informer) await(ctx context.Context, w write) error { return i.Await(ctx, int64(w.version)) }
+
+func (i *Informer) observed(w write) (observed bool) {
+	i.progress.Read(func(p progress) { observed = p.at(int64(w.version)) })
+	return observed
+}
+
+func (i *Informer) checkers() []cache.DoneChecker {
+	checkers := []cache.DoneChecker{i.synced}
+	i.progress.Read(func(p progress) {
+		for _, h := range p.handlers {
+			checkers = append(checkers, h.synced)
+		}
+	})
+	return checkers
+}
+
+// Start makes the informer take events from its feed until ctx ends. Start returns at once. After the end of ctx, and
+// of the handlers' last calls, the informer calls ended.
 func (i *Informer) Start(ctx context.Context, ended func()) {
 	worker := ondemand.New(ctx, i.work, func() {
 		i.stop()
 		ended()
 	})
 	i.mu.Lock()
-	i.worker = worker
+	i.ctx, i.worker = ctx, worker
 	i.mu.Unlock()
+	i.progress.Update(func(p *progress) { p.started = true })
 	worker.Notify()
 }
 
@@ -96,10 +150,14 @@ func (i *Informer) stop() {
 	if i.events != nil {
 		i.events.Stop()
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.stopped = true
-	i.handlers = nil
+	var handlers []*registration
+	i.progress.Update(func(p *progress) {
+		handlers = p.handlers
+		p.stopped, p.handlers = true, nil
+	})
+	for _, h := range handlers {
+		h.end()
+	}
 }
 
 // follow lists the objects if there is no watch. Otherwise it handles the events that are available. After an error,
@@ -149,35 +207,59 @@ func (i *Informer) replace(objects []runtime.Object, revision int64) error {
 	for _, key := range i.indexer.ListKeys() {
 		gone[key] = true
 	}
+	var all []notification
 	for _, object := range objects {
 		key, err := cache.MetaNamespaceKeyFunc(object)
 		if err != nil {
 			return err
 		}
 		delete(gone, key)
-		if err := i.handle(watch.Event{Type: watch.Modified, Object: object}); err != nil {
+		n, err := i.apply(watch.Event{Type: watch.Modified, Object: object})
+		if err != nil {
 			return err
 		}
+		all = append(all, n)
 	}
 	for key := range gone {
 		old, _, err := i.indexer.GetByKey(key)
 		if err != nil {
 			return err
 		}
-		if err := i.indexer.Delete(cache.DeletedFinalStateUnknown{Key: key, Obj: old}); err != nil {
+		lost := cache.DeletedFinalStateUnknown{Key: key, Obj: old}
+		if err := i.indexer.Delete(lost); err != nil {
 			return err
 		}
-		for _, h := range i.joined() {
-			h.OnDelete(cache.DeletedFinalStateUnknown{Key: key, Obj: old})
-		}
+		all = append(all, func(h cache.ResourceEventHandler) { h.OnDelete(lost) })
 	}
 	i.indexer.Bookmark(strconv.FormatInt(revision, 10))
+	i.reach(revision, all...)
 	i.synced.close()
 	return nil
 }
 
-// handle applies an event to the informer's objects, and calls the handlers.
+// handle applies an event to the informer's objects, and lets the handlers be called.
 func (i *Informer) handle(event watch.Event) error {
+	n, err := i.apply(event)
+	if err == nil {
+		i.reach(int64(versionOf(event.Object)), n)
+	}
+	return err
+}
+
+// reach queues the notifications of a revision for all handlers that have joined.
+func (i *Informer) reach(revision int64, notifications ...notification) {
+	i.progress.Update(func(p *progress) {
+		p.revision = max(p.revision, revision)
+		for _, h := range p.handlers {
+			if h.joined {
+				h.queue(p.revision, notifications...)
+			}
+		}
+	})
+}
+
+// apply applies an event to the informer's objects, and returns the notification of the handlers.
+func (i *Informer) apply(event watch.Event) (notification, error) {
 	i.mu.Lock()
 	transform := i.transform
 	i.mu.Unlock()
@@ -185,77 +267,62 @@ func (i *Informer) handle(event watch.Event) error {
 	if transform != nil {
 		var err error
 		if object, err = transform(object); err != nil {
-			return fmt.Errorf("transforming an object of %s: %w", i.resource, err)
+			return nil, fmt.Errorf("transforming an object of %s: %w", i.resource, err)
 		}
 	}
 	old, exists, err := i.indexer.Get(object)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if event.Type == watch.Deleted {
-		if err := i.indexer.Delete(object); err != nil {
-			return err
-		}
-		for _, h := range i.joined() {
-			h.OnDelete(object)
-		}
-		return nil
+		return func(h cache.ResourceEventHandler) { h.OnDelete(object) }, i.indexer.Delete(object)
 	}
 	if err := i.indexer.Update(object); err != nil {
-		return err
+		return nil, err
 	}
-	for _, h := range i.joined() {
-		if exists {
-			h.OnUpdate(old, object)
-		} else {
-			h.OnAdd(object, false)
-		}
+	if exists {
+		return func(h cache.ResourceEventHandler) { h.OnUpdate(old, object) }, nil
 	}
-	return nil
+	return func(h cache.ResourceEventHandler) { h.OnAdd(object, false) }, nil
 }
 
-// joined returns the handlers that welcome has called with the existing objects. Only these handlers get events.
-func (i *Informer) joined() []*registration {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	var handlers []*registration
-	for _, h := range i.handlers {
-		if h.joined {
-			handlers = append(handlers, h)
-		}
-	}
-	return handlers
-}
-
-// welcome calls each new handler with the existing objects.
+// welcome lets each new handler be called with the existing objects. Only handlers that have joined in this way get
+// events. A write from before a handler joined doesn't wait for the handler.
 func (i *Informer) welcome() {
 	i.mu.Lock()
-	var joining []*registration
-	for _, h := range i.handlers {
-		if !h.joined {
-			h.joined = true
-			joining = append(joining, h)
-		}
-	}
+	ctx := i.ctx
 	i.mu.Unlock()
-	for _, h := range joining {
-		for _, object := range i.indexer.List() {
-			h.OnAdd(object, true)
+	i.progress.Update(func(p *progress) {
+		for _, h := range p.handlers {
+			if h.joined {
+				continue
+			}
+			var existing []notification
+			for _, object := range i.indexer.List() {
+				existing = append(existing, func(h cache.ResourceEventHandler) { h.OnAdd(object, true) })
+			}
+			h.join(ctx, append(existing, func(cache.ResourceEventHandler) { h.synced.close() }))
+			h.revision = p.revision
 		}
-		h.synced.close()
-	}
+	})
 }
 
 // AddEventHandlerWithOptions implements cache.SharedInformer.
 func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler, _ cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
-	defer i.notify()
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.stopped {
-		return nil, fmt.Errorf("the informer of %s has stopped", i.resource)
+	h := &registration{handler: handler, synced: newDone(i.resource.String() + " handler"), progress: &i.progress, leave: func() {}}
+	var err error
+	i.progress.Update(func(p *progress) {
+		if p.stopped {
+			err = fmt.Errorf("the informer of %s has stopped", i.resource)
+			return
+		}
+		h.revision = p.revision
+		p.handlers = append(p.handlers, h)
+	})
+	if err != nil {
+		return nil, err
 	}
-	h := &registration{ResourceEventHandler: handler, synced: newDone(i.resource.String() + " handler")}
-	i.handlers = append(i.handlers, h)
+	i.notify()
 	return h, nil
 }
 
@@ -271,9 +338,14 @@ func (i *Informer) AddEventHandlerWithResyncPeriod(handler cache.ResourceEventHa
 
 // RemoveEventHandler implements cache.SharedInformer.
 func (i *Informer) RemoveEventHandler(handler cache.ResourceEventHandlerRegistration) error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.handlers = slices.DeleteFunc(slices.Clone(i.handlers), func(h *registration) bool { return h == handler })
+	i.progress.Update(func(p *progress) {
+		p.handlers = slices.DeleteFunc(slices.Clone(p.handlers), func(h *registration) bool {
+			if h == handler {
+				h.leave()
+			}
+			return h == handler
+		})
+	})
 	return nil
 }
 
@@ -341,8 +413,7 @@ func (i *Informer) unstarted() error {
 }
 
 // IsStopped implements cache.SharedInformer.
-func (i *Informer) IsStopped() bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.stopped
+func (i *Informer) IsStopped() (stopped bool) {
+	i.progress.Read(func(p progress) { stopped = p.stopped })
+	return stopped
 }

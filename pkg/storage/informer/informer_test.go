@@ -175,6 +175,75 @@ func TestInformer(t *testing.T) {
 	}
 }
 
+// blocked is an event handler whose calls last until the test ends them.
+func blocked(t *testing.T) (handler cache.ResourceEventHandler, called <-chan struct{}, end func()) {
+	t.Helper()
+	calls, ended := make(chan struct{}, 10), make(chan struct{})
+	end = sync.OnceFunc(func() { close(ended) })
+	t.Cleanup(end)
+	return cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
+		calls <- struct{}{}
+		<-ended
+	}}, calls, end
+}
+
+// A slow handler delays no other handler. Await returns when each handler has been called with an event of the revision.
+func TestAwait(t *testing.T) {
+	t.Parallel()
+	s := newStored(t)
+	s.run(t)
+	slow, called, end := blocked(t)
+	registered, err := s.informer.AddEventHandler(slow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fast := make(told, 10)
+	if _, err := s.informer.AddEventHandler(fast); err != nil {
+		t.Fatal(err)
+	}
+	own := s.informer.(*Informer)
+	revision := func() int64 {
+		written := &corev1.ConfigMap{}
+		if err := s.Get(t.Context(), "/configmaps/n/a", genericstorage.GetOptions{}, written); err != nil {
+			t.Fatal(err)
+		}
+		return int64(versionOf(written))
+	}
+	s.create(t, "a")
+	<-called
+	fast.want(t, "add a initial=false")
+
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := own.Await(gone, revision()); err == nil {
+		t.Error("the wait ends while a handler is being called")
+	}
+	awaited := make(chan error, 1)
+	go func() { awaited <- own.Await(t.Context(), revision()) }()
+	end()
+	if err := <-awaited; err != nil {
+		t.Error(err)
+	}
+
+	later, called, _ := blocked(t)
+	if err := s.informer.RemoveEventHandler(registered); err != nil {
+		t.Fatal(err)
+	}
+	if registered, err = s.informer.AddEventHandler(later); err != nil {
+		t.Fatal(err)
+	}
+	<-called // the initial call
+	if err := own.Await(t.Context(), revision()); err != nil {
+		t.Errorf("a write from before a handler was added waits for the handler: %v", err)
+	}
+	if err := own.Await(gone, revision()+1); err == nil {
+		t.Error("the wait ends before the store has the revision")
+	}
+	if err := s.informer.RemoveEventHandler(registered); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // The informer that Empty returns syncs, and has no objects.
 func TestEmpty(t *testing.T) {
 	t.Parallel()

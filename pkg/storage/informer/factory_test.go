@@ -1,4 +1,4 @@
-package admission
+package informer
 
 import (
 	"maps"
@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -32,12 +31,12 @@ func accessors(t *testing.T, of reflect.Value, as reflect.Type) map[string]refle
 	return found
 }
 
-// Informers has each informer that client-go's factory has, and the barrier observes the informer. The test fails if an
-// upgrade of client-go adds a group without an accessor in Informers.
-func TestInformersAreObserved(t *testing.T) {
+// Factory has each informer that client-go's factory has, and the barrier observes the informer. The test fails if an
+// upgrade of client-go adds a group without an accessor in Factory.
+func TestFactoryInformersAreObserved(t *testing.T) {
 	t.Parallel()
 	client := fake.NewClientset()
-	factory := NewInformers(client, NewBarrier(t.Context()), nil)
+	factory := NewFactory(client, NewBarrier(t.Context()), nil)
 	library := informers.NewSharedInformerFactory(client, 0)
 	for group, versions := range accessors(t, reflect.ValueOf(factory), reflect.TypeFor[informers.SharedInformerFactory]()) {
 		for version, resources := range accessors(t, versions, versions.Type()) {
@@ -52,21 +51,30 @@ func TestInformersAreObserved(t *testing.T) {
 				}
 				before := observed(factory.barrier)
 				made.Informer()
-				switch added := observed(factory.barrier).Difference(before); {
-				case added.Len() != 1:
-					t.Errorf("the barrier doesn't observe %s: repeat the accessor %s in informers.go", name, group)
-				case !isResource(library, added.UnsortedList()[0].resource):
-					t.Errorf("%s is observed as %s, which is no resource of client-go: writes of it wait for nothing", name, added.UnsortedList()[0].resource)
+				added := observed(factory.barrier)
+				maps.DeleteFunc(added, func(i awaited, _ schema.GroupResource) bool { return before[i] != schema.GroupResource{} })
+				switch resources := slices.Collect(maps.Values(added)); {
+				case len(resources) != 1:
+					t.Errorf("the barrier doesn't observe %s: repeat the accessor %s in factory.go", name, group)
+				case !isResource(library, resources[0]):
+					t.Errorf("%s is observed as %s, which is no resource of client-go: writes of it wait for nothing", name, resources[0])
 				}
 			}
 		}
 	}
 }
 
-func observed(b *Barrier) sets.Set[*observedInformer] {
+// observed returns the informers that the barrier observes, with their resources.
+func observed(b *Barrier) map[awaited]schema.GroupResource {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	return sets.New(slices.Concat(slices.Collect(maps.Values(b.informers))...)...)
+	all := map[awaited]schema.GroupResource{}
+	for resource, informers := range b.informers {
+		for _, i := range informers {
+			all[i] = resource
+		}
+	}
+	return all
 }
 
 // isResource reports whether a factory has an informer of the resource, in one of the resource's versions.

@@ -1,4 +1,4 @@
-package admission
+package informer
 
 import (
 	"context"
@@ -39,10 +39,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Informers is a factory of informers, each of which is observed by a [Barrier]. It implements client-go's
+// Factory makes informers, each of which is observed by a [Barrier]. It implements client-go's
 // SharedInformerFactory, and can be used in its place. Most of its methods are the accessors of that interface, one
 // for each API group.
-type Informers struct {
+type Factory struct {
 	informers.SharedInformerFactory
 	barrier *Barrier
 	own     func(runtime.Object, schema.GroupResource) cache.SharedIndexInformer
@@ -52,13 +52,13 @@ type Informers struct {
 	changed  []func()
 }
 
-var _ informers.SharedInformerFactory = &Informers{}
+var _ informers.SharedInformerFactory = &Factory{}
 
-// NewInformers returns a factory whose informers don't resync and are observed by the barrier. The function
+// NewFactory returns a factory whose informers don't resync and are observed by the barrier. The function
 // own makes the informer of a type and its resource. If own is nil, or returns nil, client-go makes the
 // informer.
-func NewInformers(client kubernetes.Interface, barrier *Barrier, own func(runtime.Object, schema.GroupResource) cache.SharedIndexInformer) *Informers {
-	return &Informers{
+func NewFactory(client kubernetes.Interface, barrier *Barrier, own func(runtime.Object, schema.GroupResource) cache.SharedIndexInformer) *Factory {
+	return &Factory{
 		SharedInformerFactory: informers.NewSharedInformerFactory(client, 0),
 		barrier:               barrier,
 		own:                   own,
@@ -66,25 +66,25 @@ func NewInformers(client kubernetes.Interface, barrier *Barrier, own func(runtim
 }
 
 // Barrier returns the barrier that observes the informers.
-func (f *Informers) Barrier() *Barrier { return f.barrier }
+func (f *Factory) Barrier() *Barrier { return f.barrier }
 
 // WaitForSync returns when each informer that the barrier observes has made its first list, and each handler has been
 // called with all objects of the list. It returns an error if ctx ends earlier. The server calls WaitForSync before
 // it is ready. Otherwise the first requests would wait: admission plugins check only every 100 ms whether their
 // informers are synced.
-func (f *Informers) WaitForSync(ctx context.Context) error {
+func (f *Factory) WaitForSync(ctx context.Context) error {
 	f.mu.Lock()
 	checkers := append(f.barrier.checkers(), f.checkers...)
 	f.mu.Unlock()
 	if !cache.WaitFor(ctx, "", checkers...) {
-		return fmt.Errorf("the informers of the admission chain haven't listed the stored objects: %w", context.Cause(ctx))
+		return fmt.Errorf("the informers of the server haven't listed the stored objects: %w", context.Cause(ctx))
 	}
 	return nil
 }
 
 // ResourcesChanged must be called when a resource is new or served differently, after the change is in the RESTMapper.
 // When ResourcesChanged returns, the policies that have parameters of the resource are active.
-func (f *Informers) ResourcesChanged() {
+func (f *Factory) ResourcesChanged() {
 	f.mu.Lock()
 	changed := f.changed
 	f.mu.Unlock()
@@ -93,9 +93,9 @@ func (f *Informers) ResourcesChanged() {
 	}
 }
 
-// follow makes WaitForSync also wait for the checker, and makes ResourcesChanged also call the function
-// resourcesChanged. Plugins use follow for state that they compute from the informers.
-func (f *Informers) follow(checker cache.DoneChecker, resourcesChanged func()) {
+// Follow makes WaitForSync also wait for the checker, and makes ResourcesChanged also call the function
+// resourcesChanged. Plugins use Follow for state that they compute from the informers.
+func (f *Factory) Follow(checker cache.DoneChecker, resourcesChanged func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.checkers = append(f.checkers, checker)
@@ -103,7 +103,7 @@ func (f *Informers) follow(checker cache.DoneChecker, resourcesChanged func()) {
 }
 
 // InformerFor implements internalinterfaces.SharedInformerFactory.
-func (f *Informers) InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
+func (f *Factory) InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
 	return f.SharedInformerFactory.InformerFor(obj, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		resource, err := resourceOf(obj)
 		if err != nil {
@@ -121,7 +121,7 @@ func (f *Informers) InformerFor(obj runtime.Object, newFunc internalinterfaces.N
 }
 
 // ForResource implements informers.SharedInformerFactory. Its informers are observed, too.
-func (f *Informers) ForResource(gvr schema.GroupVersionResource) (informers.GenericInformer, error) {
+func (f *Factory) ForResource(gvr schema.GroupVersionResource) (informers.GenericInformer, error) {
 	// The embedded factory would make an informer that isn't observed. InformerFor makes an observed informer,
 	// which the embedded factory then finds by the object's Go type.
 	if obj := objectFor(gvr); obj != nil {
@@ -161,92 +161,92 @@ func objectFor(gvr schema.GroupVersionResource) runtime.Object {
 }
 
 // client-go's accessors would pass client-go's own factory to the groups, and the barrier doesn't observe the
-// informers of that factory. The accessors below pass f in its place. TestInformersAreObserved fails if an
+// informers of that factory. The accessors below pass f in its place. TestFactoryInformersAreObserved fails if an
 // upgrade of client-go adds a group.
 
 // Admissionregistration implements informers.SharedInformerFactory.
-func (f *Informers) Admissionregistration() admissionregistration.Interface {
+func (f *Factory) Admissionregistration() admissionregistration.Interface {
 	return admissionregistration.New(f, metav1.NamespaceAll, nil)
 }
 
 // Internal implements informers.SharedInformerFactory.
-func (f *Informers) Internal() apiserverinternal.Interface {
+func (f *Factory) Internal() apiserverinternal.Interface {
 	return apiserverinternal.New(f, metav1.NamespaceAll, nil)
 }
 
 // Apps implements informers.SharedInformerFactory.
-func (f *Informers) Apps() apps.Interface { return apps.New(f, metav1.NamespaceAll, nil) }
+func (f *Factory) Apps() apps.Interface { return apps.New(f, metav1.NamespaceAll, nil) }
 
 // Autoscaling implements informers.SharedInformerFactory.
-func (f *Informers) Autoscaling() autoscaling.Interface {
+func (f *Factory) Autoscaling() autoscaling.Interface {
 	return autoscaling.New(f, metav1.NamespaceAll, nil)
 }
 
 // Batch implements informers.SharedInformerFactory.
-func (f *Informers) Batch() batch.Interface { return batch.New(f, metav1.NamespaceAll, nil) }
+func (f *Factory) Batch() batch.Interface { return batch.New(f, metav1.NamespaceAll, nil) }
 
 // Certificates implements informers.SharedInformerFactory.
-func (f *Informers) Certificates() certificates.Interface {
+func (f *Factory) Certificates() certificates.Interface {
 	return certificates.New(f, metav1.NamespaceAll, nil)
 }
 
 // Coordination implements informers.SharedInformerFactory.
-func (f *Informers) Coordination() coordination.Interface {
+func (f *Factory) Coordination() coordination.Interface {
 	return coordination.New(f, metav1.NamespaceAll, nil)
 }
 
 // Core implements informers.SharedInformerFactory.
-func (f *Informers) Core() core.Interface { return core.New(f, metav1.NamespaceAll, nil) }
+func (f *Factory) Core() core.Interface { return core.New(f, metav1.NamespaceAll, nil) }
 
 // Discovery implements informers.SharedInformerFactory.
-func (f *Informers) Discovery() discovery.Interface {
+func (f *Factory) Discovery() discovery.Interface {
 	return discovery.New(f, metav1.NamespaceAll, nil)
 }
 
 // Events implements informers.SharedInformerFactory.
-func (f *Informers) Events() events.Interface { return events.New(f, metav1.NamespaceAll, nil) }
+func (f *Factory) Events() events.Interface { return events.New(f, metav1.NamespaceAll, nil) }
 
 // Extensions implements informers.SharedInformerFactory.
-func (f *Informers) Extensions() extensions.Interface {
+func (f *Factory) Extensions() extensions.Interface {
 	return extensions.New(f, metav1.NamespaceAll, nil)
 }
 
 // Flowcontrol implements informers.SharedInformerFactory.
-func (f *Informers) Flowcontrol() flowcontrol.Interface {
+func (f *Factory) Flowcontrol() flowcontrol.Interface {
 	return flowcontrol.New(f, metav1.NamespaceAll, nil)
 }
 
 // Lifecycle implements informers.SharedInformerFactory.
-func (f *Informers) Lifecycle() lifecycle.Interface {
+func (f *Factory) Lifecycle() lifecycle.Interface {
 	return lifecycle.New(f, metav1.NamespaceAll, nil)
 }
 
 // Networking implements informers.SharedInformerFactory.
-func (f *Informers) Networking() networking.Interface {
+func (f *Factory) Networking() networking.Interface {
 	return networking.New(f, metav1.NamespaceAll, nil)
 }
 
 // Node implements informers.SharedInformerFactory.
-func (f *Informers) Node() node.Interface { return node.New(f, metav1.NamespaceAll, nil) }
+func (f *Factory) Node() node.Interface { return node.New(f, metav1.NamespaceAll, nil) }
 
 // Policy implements informers.SharedInformerFactory.
-func (f *Informers) Policy() policy.Interface { return policy.New(f, metav1.NamespaceAll, nil) }
+func (f *Factory) Policy() policy.Interface { return policy.New(f, metav1.NamespaceAll, nil) }
 
 // Rbac implements informers.SharedInformerFactory.
-func (f *Informers) Rbac() rbac.Interface { return rbac.New(f, metav1.NamespaceAll, nil) }
+func (f *Factory) Rbac() rbac.Interface { return rbac.New(f, metav1.NamespaceAll, nil) }
 
 // Resource implements informers.SharedInformerFactory.
-func (f *Informers) Resource() resource.Interface { return resource.New(f, metav1.NamespaceAll, nil) }
+func (f *Factory) Resource() resource.Interface { return resource.New(f, metav1.NamespaceAll, nil) }
 
 // Scheduling implements informers.SharedInformerFactory.
-func (f *Informers) Scheduling() scheduling.Interface {
+func (f *Factory) Scheduling() scheduling.Interface {
 	return scheduling.New(f, metav1.NamespaceAll, nil)
 }
 
 // Storage implements informers.SharedInformerFactory.
-func (f *Informers) Storage() storage.Interface { return storage.New(f, metav1.NamespaceAll, nil) }
+func (f *Factory) Storage() storage.Interface { return storage.New(f, metav1.NamespaceAll, nil) }
 
 // Storagemigration implements informers.SharedInformerFactory.
-func (f *Informers) Storagemigration() storagemigration.Interface {
+func (f *Factory) Storagemigration() storagemigration.Interface {
 	return storagemigration.New(f, metav1.NamespaceAll, nil)
 }
