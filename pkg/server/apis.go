@@ -187,7 +187,7 @@ func (s *servedAPIs) excludeFromPeers(apiServices cache.SharedIndexInformer) err
 
 // installGroups serves the groups of the built-in table, and the list of all groups.
 func installGroups(c *Config, main *genericapiserver.GenericAPIServer, built []registry.APIGroup) (*groups.Groups, error) {
-	installed, err := groups.Install(main, c.generic, builtin.Table(), shared.schemas().TypeConverter(), built)
+	installed, err := groups.Install(main, c.generic, builtin.Table(), shared.schemas().TypeConverter().Of, built)
 	if err != nil {
 		return nil, err
 	}

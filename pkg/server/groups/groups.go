@@ -39,10 +39,11 @@ type Groups struct {
 }
 
 // Install serves groups after the filters of a server. It does the work of the library's InstallAPIGroups with two
-// differences: it makes routes and discovery documents at their first use, and all servers of the process share one
-// type converter. The library makes a type converter for each server before the server can serve a request.
+// differences: it makes routes and discovery documents at their first use, and all servers of the process share the type
+// converters that the argument "converter" returns for a group. The library makes type converters for each server before
+// the server can serve a request.
 func Install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Config, table *registry.Table,
-	converter managedfields.TypeConverter, groups []registry.APIGroup) (*Groups, error) {
+	converter func(group string) managedfields.TypeConverter, groups []registry.APIGroup) (*Groups, error) {
 	all := &Groups{
 		versions: map[schema.GroupVersion]*versionRoutes{}, groups: sets.New[string](),
 		unknown: dispatcher{newContainer(config.Serializer)},
@@ -50,7 +51,7 @@ func Install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Conf
 	for _, group := range groups {
 		all.groups.Insert(group.Name)
 		for _, gv := range group.Versions {
-			routes := newVersionRoutes(apiGroupVersion(s, config, table, converter, group, gv))
+			routes := newVersionRoutes(apiGroupVersion(s, config, table, converter(group.Name), group, gv))
 			if err := routes.registerKinds(); err != nil {
 				return nil, fmt.Errorf("installing %s: %w", gv, err)
 			}

@@ -2,8 +2,10 @@ package openapi
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
@@ -14,6 +16,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry"
 	definitions "github.com/miniapi-dev/miniapi/pkg/registry/openapi"
 )
 
@@ -76,6 +79,39 @@ func (c *TypeConverter) ObjectToTyped(obj runtime.Object, options ...typed.Valid
 		return nil, err
 	}
 	return kind.ObjectToTyped(obj, options...)
+}
+
+// Of returns the converter for requests through the versions of a group. As in kube-apiserver, the core group has a
+// converter of its own, and all other groups have another. Neither knows a kind of the other side that both sides serve,
+// such as Event. So a write through one side drops the managed fields of the other.
+func (c *TypeConverter) Of(group string) managedfields.TypeConverter {
+	return sideConverter{c, group == corev1.GroupName}
+}
+
+// sideConverter is the TypeConverter of the core group, or of all other groups.
+type sideConverter struct {
+	*TypeConverter
+	core bool
+}
+
+// ObjectToTyped implements managedfields.TypeConverter.
+func (c sideConverter) ObjectToTyped(obj runtime.Object, options ...typed.ValidationOptions) (*typed.TypedValue, error) {
+	kind := obj.GetObjectKind().GroupVersionKind().GroupKind()
+	if c.core != (kind.Group == corev1.GroupName) && c.onBothSides(kind) {
+		return c.none().ObjectToTyped(obj, options...)
+	}
+	return c.TypeConverter.ObjectToTyped(obj, options...)
+}
+
+// onBothSides reports whether both the core group and the group of a kind serve the kind.
+func (c *TypeConverter) onBothSides(kind schema.GroupKind) bool {
+	table := c.schemas.table
+	return slices.ContainsFunc(table.Groups(), func(g registry.Group) bool {
+		return slices.ContainsFunc(g.Borrowed, func(b schema.GroupResource) bool {
+			sides := []string{g.Name, b.Group}
+			return slices.Contains(sides, corev1.GroupName) && slices.Contains(sides, kind.Group) && table.Row(b).KindName() == kind.Kind
+		})
+	})
 }
 
 // TypedToObject implements managedfields.TypeConverter. It doesn't depend on the kind.

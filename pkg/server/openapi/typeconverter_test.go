@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	extensionsv1beta1 "k8s.io/api/extensions/v1beta1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -52,5 +55,29 @@ func TestTypeConverter(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestTypeConverterOfGroup checks which kinds the converter of a group knows.
+func TestTypeConverterOfGroup(t *testing.T) {
+	t.Parallel()
+	converter := New(builtin.Table()).TypeConverter()
+	for _, c := range []struct {
+		group, reason string
+		obj           runtime.Object
+		gvk           schema.GroupVersionKind
+		want          bool
+	}{
+		{"", "requests through core/v1", &corev1.Event{}, corev1.SchemeGroupVersion.WithKind("Event"), true},
+		{"", "events.k8s.io is on the other side", &eventsv1.Event{}, eventsv1.SchemeGroupVersion.WithKind("Event"), false},
+		{"events.k8s.io", "requests through events.k8s.io/v1", &eventsv1.Event{}, eventsv1.SchemeGroupVersion.WithKind("Event"), true},
+		{"events.k8s.io", "core/v1 is on the other side", &corev1.Event{}, corev1.SchemeGroupVersion.WithKind("Event"), false},
+		{"", "replicationcontrollers/scale is of the core group", &autoscalingv1.Scale{}, autoscalingv1.SchemeGroupVersion.WithKind("Scale"), true},
+		{"apps", "extensions and apps are on the same side", &extensionsv1beta1.Deployment{}, extensionsv1beta1.SchemeGroupVersion.WithKind("Deployment"), true},
+	} {
+		c.obj.GetObjectKind().SetGroupVersionKind(c.gvk)
+		if _, err := converter.Of(c.group).ObjectToTyped(c.obj); (err == nil) != c.want {
+			t.Errorf("group %q: knows %s: want %t because %s, got %v", c.group, c.gvk, c.want, c.reason, err)
+		}
 	}
 }
