@@ -46,7 +46,7 @@ type knownDefinitions struct {
 	// of the definition.
 	stuck map[string]string
 	// ending maps the name of a definition that is being deleted to the resource version of the definition's last
-	// write. settle waits for this version, and then removes the entry.
+	// write. settle waits for this version, and then removes the entry. So does observe at the end of the deletion.
 	ending map[string]string
 }
 
@@ -99,6 +99,7 @@ func (b *barrier) observe(crd *apiextensionsv1.CustomResourceDefinition, deleted
 		}
 		delete(k.seen, crd.Name)
 		delete(k.stuck, crd.Name)
+		delete(k.ending, crd.Name)
 	})
 }
 

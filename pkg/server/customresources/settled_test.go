@@ -75,3 +75,20 @@ func TestSettledGivesUp(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// A server keeps nothing of a deleted definition, even if no request for a custom resource waits for the deletion.
+func TestDeletedDefinitionIsForgotten(t *testing.T) {
+	t.Parallel()
+	r := New(t.Context(), Hooks{})
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	crd.Name, crd.ResourceVersion = "things.example.com", "7"
+	r.Observe(crd, false)
+	r.barrier.refused(crd.Name, "7")
+	r.barrier.ends(crd.Name, "8")
+	r.Observe(crd, true)
+	r.barrier.known.Read(func(k knownDefinitions) {
+		if left := len(k.seen) + len(k.stuck) + len(k.ending); left != 0 {
+			t.Errorf("want nothing to be known of the definition, got %v, %v and %v", k.seen, k.stuck, k.ending)
+		}
+	})
+}
