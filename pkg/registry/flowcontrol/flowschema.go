@@ -12,6 +12,7 @@ import (
 	flowcontrolv1beta3 "k8s.io/api/flowcontrol/v1beta3"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap"
@@ -37,9 +38,10 @@ var flowSchemaKind = registry.Kind{
 	Generation:          true,
 	Printer:             &flowSchemaColumns,
 	Hooks: registry.HooksOf[*flowcontrolv1.FlowSchema]{
-		Validate:             validateFlowSchema,
-		ValidateUpdate:       validateFlowSchemaUpdate,
-		ValidateStatusUpdate: validateFlowSchemaStatusUpdate,
+		PrepareForStatusUpdate: keepMetadata(func(o *flowcontrolv1.FlowSchema) *metav1.ObjectMeta { return &o.ObjectMeta }),
+		Validate:               validateFlowSchema,
+		ValidateUpdate:         validateFlowSchemaUpdate,
+		ValidateStatusUpdate:   validateFlowSchemaStatusUpdate,
 	},
 }
 

@@ -9,6 +9,7 @@ import (
 	flowcontrolv1beta3 "k8s.io/api/flowcontrol/v1beta3"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap"
 	"k8s.io/apiserver/pkg/util/shufflesharding"
@@ -35,9 +36,10 @@ var priorityLevelConfigurationKind = registry.Kind{
 	Generation:          true,
 	Printer:             &priorityLevelConfigurationColumns,
 	Hooks: registry.HooksOf[*flowcontrolv1.PriorityLevelConfiguration]{
-		Validate:             validatePriorityLevelConfiguration,
-		ValidateUpdate:       validatePriorityLevelConfigurationUpdate,
-		ValidateStatusUpdate: validatePriorityLevelConfigurationStatusUpdate,
+		PrepareForStatusUpdate: keepMetadata(func(o *flowcontrolv1.PriorityLevelConfiguration) *metav1.ObjectMeta { return &o.ObjectMeta }),
+		Validate:               validatePriorityLevelConfiguration,
+		ValidateUpdate:         validatePriorityLevelConfigurationUpdate,
+		ValidateStatusUpdate:   validatePriorityLevelConfigurationStatusUpdate,
 	},
 }
 
