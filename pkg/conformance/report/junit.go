@@ -17,6 +17,7 @@ type junitSuite struct {
 	Skipped  int         `xml:"skipped,attr"`
 	Time     string      `xml:"time,attr"`
 	Cases    []junitCase `xml:"testcase"`
+	Output   string      `xml:"system-out,omitempty"`
 }
 
 type junitCase struct {
@@ -39,6 +40,9 @@ func writeJUnit(to io.Writer, run *Run) error {
 	suite := junitSuite{
 		Name: run.Suite, Tests: len(run.Results), Failures: run.Results.Count(conformance.Failed),
 		Skipped: run.Results.Count(conformance.Skipped), Time: fmt.Sprintf("%.3f", run.Took.Seconds()),
+	}
+	if run.Coverage != nil {
+		suite.Output = run.Coverage.String()
 	}
 	for i := range run.Results {
 		suite.Cases = append(suite.Cases, junitOf(&run.Results[i]))

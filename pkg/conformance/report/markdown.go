@@ -11,7 +11,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
 )
 
-// writeMarkdown writes a table of all cases, and then a section for each case with a finding.
+// writeMarkdown writes a table of all cases, the coverage, and then a section for each case with a
+// finding.
 func writeMarkdown(to io.Writer, run *Run) error {
 	out := &bytes.Buffer{}
 	fmt.Fprintf(out, "# %s\n\n%s\n\n| case | promise | outcome |\n| --- | --- | --- |\n", run.Suite, run.Summary())
@@ -22,6 +23,9 @@ func writeMarkdown(to io.Writer, run *Run) error {
 			outcome += ": " + r.Reason
 		}
 		fmt.Fprintf(out, "| `%s` | %s | %s |\n", r.ID, cell(r.Promise), cell(outcome))
+	}
+	if run.Coverage != nil {
+		fmt.Fprintf(out, "\n    %s\n", strings.ReplaceAll(strings.TrimSpace(run.Coverage.String()), "\n", "\n    "))
 	}
 	for i := range run.Results {
 		r := &run.Results[i]

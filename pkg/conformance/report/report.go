@@ -21,6 +21,9 @@ type Run struct {
 	Suite   string
 	Results conformance.Results
 	Took    time.Duration
+	// Coverage tells what the cases are about, if the results don't say it. It is nil, or a value that can be encoded in
+	// JSON.
+	Coverage fmt.Stringer
 }
 
 // formats has the functions that write reports, by the name of the format.
@@ -54,14 +57,15 @@ func writeJSON(to io.Writer, run *Run) error {
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(struct {
-		Suite   string              `json:"suite"`
-		Passed  int                 `json:"passed"`
-		Failed  int                 `json:"failed"`
-		Skipped int                 `json:"skipped"`
-		Took    time.Duration       `json:"tookNanoseconds"`
-		Results conformance.Results `json:"results"`
+		Suite    string              `json:"suite"`
+		Passed   int                 `json:"passed"`
+		Failed   int                 `json:"failed"`
+		Skipped  int                 `json:"skipped"`
+		Took     time.Duration       `json:"tookNanoseconds"`
+		Coverage fmt.Stringer        `json:"coverage,omitempty"`
+		Results  conformance.Results `json:"results"`
 	}{
 		run.Suite, run.Results.Count(conformance.Passed), run.Results.Count(conformance.Failed),
-		run.Results.Count(conformance.Skipped), run.Took, run.Results,
+		run.Results.Count(conformance.Skipped), run.Took, run.Coverage, run.Results,
 	})
 }

@@ -13,7 +13,7 @@ import (
 )
 
 var run = &report.Run{
-	Suite: "API server https://example.com", Took: 1500 * time.Millisecond,
+	Suite: "API server https://example.com", Took: 1500 * time.Millisecond, Coverage: covered("3 writers"),
 	Results: conformance.Results{
 		{ID: "a.passed", Promise: "One | two.", Source: "A document", Status: conformance.Passed},
 		{ID: "a.failed", Promise: "It works.", Source: "A document", Status: conformance.Failed, Findings: []conformance.Finding{
@@ -22,6 +22,11 @@ var run = &report.Run{
 		{ID: "b.skipped", Promise: "It is there.", Source: "A document", Status: conformance.Skipped, Reason: "it isn't served"},
 	},
 }
+
+// covered is a coverage.
+type covered string
+
+func (c covered) String() string { return string(c) }
 
 // Each format has the parts of a finding that a person needs to find and repair the fault.
 func TestFormats(t *testing.T) {
@@ -34,7 +39,7 @@ func TestFormats(t *testing.T) {
 				t.Fatal(err)
 			}
 			text := strings.NewReplacer("&lt;", "<", "&gt;", ">", "&#39;", "'", "&#xA;", "\n").Replace(out.String())
-			for _, want := range []string{run.Suite, "a.failed", "It works.", "GET /path", "<200>", "broken", "b.skipped", "it isn't served"} {
+			for _, want := range []string{run.Suite, "3 writers", "a.failed", "It works.", "GET /path", "<200>", "broken", "b.skipped", "it isn't served"} {
 				if !strings.Contains(text, want) {
 					t.Errorf("want %q in:\n%s", want, text)
 				}

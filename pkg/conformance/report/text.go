@@ -9,7 +9,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
 )
 
-// writeText writes the skipped cases with their reasons, then the cases with findings, and then the counts. Cases that
+// writeText writes the skipped cases with their reasons, then the cases with findings, then the
+// coverage, and then the counts. Cases that
 // passed without a finding are only counted.
 func writeText(to io.Writer, run *Run) error {
 	out := &bytes.Buffer{}
@@ -23,6 +24,9 @@ func writeText(to io.Writer, run *Run) error {
 		if r := &run.Results[i]; len(r.Findings) > 0 {
 			textOf(out, r)
 		}
+	}
+	if run.Coverage != nil {
+		fmt.Fprintf(out, "\n%s", run.Coverage)
 	}
 	fmt.Fprintf(out, "\n%s\n", run.Summary())
 	_, err := to.Write(out.Bytes())

@@ -29,9 +29,11 @@ import (
 type Options struct {
 	Run conformance.Options
 	// List lists the cases, and runs none.
-	List    bool
-	output  output.Format
-	reports []string
+	List bool
+	// Coverage tells what the cases are about, for reports. It is nil if the cases say everything.
+	Coverage fmt.Stringer
+	output   output.Format
+	reports  []string
 }
 
 // AddFlags adds the flags to a command. The function known returns the cases whose identifiers complete --only and --skip.
@@ -100,7 +102,7 @@ func (o *Options) Judge(ctx context.Context, suite string, cases []conformance.C
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
-	run := &report.Run{Suite: suite, Results: results, Took: time.Since(began)}
+	run := &report.Run{Suite: suite, Results: results, Took: time.Since(began), Coverage: o.Coverage}
 	errs := []error{report.Write(out, o.output.Name, run)}
 	for _, r := range o.reports {
 		format, file, _ := strings.Cut(r, "=")
