@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/NYTimes/gziphandler v1.1.1
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/blang/semver/v4 v4.0.0
 	github.com/distribution/reference v0.6.0
 	github.com/emicklei/go-restful/v3 v3.13.0

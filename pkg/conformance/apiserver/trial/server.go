@@ -71,6 +71,8 @@ type Server struct {
 	// run is a text that is different for each run. It is part of the names of objects.
 	run    string
 	number atomic.Int64
+	// filled are the namespaces whose objects Close removes.
+	filled []string
 
 	// context is the context of Connect. Work that the first case starts for all cases needs a context that outlives
 	// this case.

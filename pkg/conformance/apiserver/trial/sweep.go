@@ -22,7 +22,9 @@ const sweepTimeout = 5 * time.Minute
 func (s *Server) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sweepTimeout)
 	defer cancel()
-	_, err := s.sweep(ctx, LabelRun+"="+s.run, func(namespace string) bool { return namespace == s.clusterNamespace() })
+	_, err := s.sweep(ctx, LabelRun+"="+s.run, func(namespace string) bool {
+		return namespace == s.clusterNamespace() || slices.Contains(s.filled, namespace)
+	})
 	return errors.Join(err, s.stopListening())
 }
 
