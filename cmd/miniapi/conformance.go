@@ -13,6 +13,6 @@ func newConformanceCommand() *cobra.Command {
 		Args:  cli.UsageArgs(cli.KnownSubcommand),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newConformanceAPIServerCommand(), newConformanceWebhookCommand(), newConformanceRelayCommand())
+	cmd.AddCommand(newConformanceAPIServerCommand(), newConformanceConsistencyCommand(), newConformanceWebhookCommand(), newConformanceRelayCommand())
 	return cmd
 }

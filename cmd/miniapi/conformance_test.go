@@ -15,6 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver"
+	"github.com/miniapi-dev/miniapi/pkg/conformance/consistency"
 	"github.com/miniapi-dev/miniapi/pkg/conformance/report"
 )
 
@@ -30,7 +31,7 @@ func TestConformanceDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	outsideMatrix := conformance.Selection{Skip: []string{apiserver.MatrixPrefix + "*"}}
-	for command, cases := range map[string][]conformance.Case{"apiserver --skip 'matrix.*'": outsideMatrix.Of(ofServers), "webhook": conformance.WebhookCases(nil)} {
+	for command, cases := range map[string][]conformance.Case{"apiserver --skip 'matrix.*'": outsideMatrix.Of(ofServers), "webhook": conformance.WebhookCases(nil), "consistency": consistency.Cases(nil)} {
 		table := &bytes.Buffer{}
 		if err := report.Promises(table, cases); err != nil {
 			t.Fatal(err)
