@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"log"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -76,6 +77,7 @@ func (m *mutation) target(t *testing.T, good *backend) trial.Options {
 	}
 	proxy := &httputil.ReverseProxy{
 		Transport: transport, FlushInterval: -1,
+		ErrorLog: log.New(io.Discard, "", 0), // a client that ends a watch is no error of the test
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(&url.URL{Scheme: base.Scheme, Host: base.Host})
 			if m.request != nil {
@@ -391,6 +393,16 @@ func setBody(r *http.Response, body []byte) {
 
 // onEvents returns a mutation that changes the events of watches. If change returns nil, the event is dropped.
 func onEvents(change func(object) object) func(*http.Response) {
+	return onEventLists(func(event object) []object {
+		if event = change(event); event == nil {
+			return nil
+		}
+		return []object{event}
+	})
+}
+
+// onEventLists returns a mutation that replaces each event of watches by others.
+func onEventLists(change func(object) []object) func(*http.Response) {
 	return func(r *http.Response) {
 		if r.Request.URL.Query().Get("watch") == "" || r.StatusCode != http.StatusOK {
 			return
@@ -407,11 +419,10 @@ func onEvents(change func(object) object) func(*http.Response) {
 					_ = writer.CloseWithError(err)
 					return
 				}
-				if event = change(event); event == nil {
-					continue
-				}
-				if encoder.Encode(event) != nil {
-					return
+				for _, replacement := range change(event) {
+					if encoder.Encode(replacement) != nil {
+						return
+					}
 				}
 			}
 		}()
