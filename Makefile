@@ -9,8 +9,8 @@ SHELL := /bin/bash -o pipefail
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 
 # RUN is a pattern for the names of tests. PKG are the packages to test or measure; "work" stands for the packages of
-# all modules in go.work. ARGS are the arguments of the program or script that the targets run, bench and test-compat
-# run.
+# all modules in go.work. ARGS are the arguments of the program or script that the targets run, bench, robustness and
+# test-compat run.
 RUN ?=
 PKG ?= work
 ARGS ?=
@@ -58,6 +58,14 @@ test-compat: ## Release in a copy, and test operators with the oldest and newest
 .PHONY: test-capi
 test-capi: ## Run the tests with Cluster API's own code, which are a separate module
 	cd test/clusterapi && go test -timeout $(TIMEOUT) -run '$(RUN)' ./...
+
+# The number of servers that start and stop in the last test.
+CYCLES ?= 1000
+
+.PHONY: robustness
+robustness: build ## Break servers, members and connections under checked load (ARGS="-duration 10m -seed 42")
+	go test -count=1 -v -timeout 0 -run '$(RUN)' ./test/robustness -args -miniapi '$(CURDIR)/bin/miniapi' $(ARGS)
+	MINIAPI_TEST_CYCLES=$(CYCLES) go test -count=1 -v -timeout 0 -run TestStoppedServersLeaveNothing ./pkg/server
 
 .PHONY: bench
 bench: build ## Measure miniapi, and the kube-apiserver in KUBEBUILDER_ASSETS if that is set (ARGS="-only edits")
