@@ -12,7 +12,9 @@ import (
 //
 // A read that waits for a resource version in a watch cache ends after 3 seconds, when a goroutine that sleeps on
 // After wakes the read. hurry wakes such goroutines soon, and stop wakes them at once. After that, the method Since
-// returns a long time, so that the read ends.
+// returns a long time, so that the read ends. A context would be simpler, but the library's wait
+// (watchCache.waitUntilFreshLocked) heeds none and depends on its clock alone: kubernetes/kubernetes#116024 gave a context
+// only to the wait until a cache is ready.
 type stopClock struct {
 	clock.RealClock
 
