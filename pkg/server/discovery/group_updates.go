@@ -36,7 +36,7 @@ type Groups struct {
 	aggregator Aggregator
 
 	mu sync.Mutex
-	// custom keeps the APIServices of custom resources, so that each is made only once.
+	// custom keeps the APIServices of the served custom resources, so that each is made only once.
 	custom map[schema.GroupVersion]*apiregistrationv1.APIService
 }
 
@@ -152,7 +152,8 @@ func (d *Groups) customAPIServices() ([]*apiregistrationv1.APIService, error) {
 	if err != nil {
 		return nil, err
 	}
-	served := map[schema.GroupVersion]bool{}
+	before := d.custom
+	d.custom = make(map[schema.GroupVersion]*apiregistrationv1.APIService, len(before))
 	var services []*apiregistrationv1.APIService
 	for _, crd := range crds {
 		if !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
@@ -160,14 +161,15 @@ func (d *Groups) customAPIServices() ([]*apiregistrationv1.APIService, error) {
 		}
 		for _, v := range crd.Spec.Versions {
 			gv := schema.GroupVersion{Group: crd.Spec.Group, Version: v.Name}
-			if !v.Served || served[gv] || d.own[gv] {
+			if !v.Served || d.custom[gv] != nil || d.own[gv] {
 				continue
 			}
-			served[gv] = true
-			if d.custom[gv] == nil {
-				d.custom[gv] = aggregation.Custom(gv)
+			service := before[gv]
+			if service == nil {
+				service = aggregation.Custom(gv)
 			}
-			services = append(services, d.custom[gv])
+			d.custom[gv] = service
+			services = append(services, service)
 		}
 	}
 	return services, nil
