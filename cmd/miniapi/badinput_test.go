@@ -79,6 +79,8 @@ plugins:
 		{"value of a boolean flag", []string{"kube-apiserver", "--allow-privileged", "false"}, cli.ExitUsage, []string{`"false"`, "--allow-privileged=false"}, "the flag takes its value only after ="},
 		{"help for a command", []string{"help", "nosuch"}, cli.ExitUsage, []string{`unknown command "nosuch"`, "miniapi --help"}, "there is no such command"},
 		{"help for a subcommand", []string{"help", "trace", "wy"}, cli.ExitUsage, []string{`unknown command "wy"`, "why"}, "it looks like why"},
+		{"help of a command", []string{"nosuch", "--help"}, cli.ExitUsage, []string{`unknown command "nosuch"`, "miniapi --help"}, "there is no such command"},
+		{"help of a subcommand", []string{"trace", "wy", "--help"}, cli.ExitUsage, []string{`unknown command "wy"`, "why"}, "it looks like why"},
 		{"number", []string{"serve", "--secure-port=abc"}, cli.ExitUsage, []string{`--secure-port "abc": must be a whole number`}, "it is no number"},
 		{"large number", []string{"serve", "--secure-port=99999999999999999999"}, cli.ExitUsage, []string{"--secure-port", "is out of range, must be a whole number"}, "no computer has such a port"},
 		{"duration", []string{"serve", "--request-timeout=5"}, cli.ExitUsage, []string{`--request-timeout "5": must be a duration, such as 30s`}, "the unit is missing"},

@@ -25,7 +25,7 @@ func run(args []string) int {
 	}
 	root := newRootCommand()
 	root.SetArgs(subcommandByName(args))
-	return cli.Report(root.Execute(), os.Stderr)
+	return cli.Report(cli.Execute(root), os.Stderr)
 }
 
 // subcommandByName returns the arguments after the program's name. If the program was started by a link with the name
