@@ -34,7 +34,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/extension"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/registry"
-	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
+	"github.com/miniapi-dev/miniapi/pkg/server/hookcalls"
 )
 
 // extensionCalls is the number of calls of a hook, and of plain HTTPS requests for comparison.
@@ -163,7 +163,7 @@ func (e *extensions) firstCall(ctx context.Context, name string) (time.Duration,
 	if err != nil {
 		return 0, err
 	}
-	data, err := e.server.Post().AbsPath(runtimehooks.CallPath).Body(body).DoRaw(ctx)
+	data, err := e.server.Post().AbsPath(hookcalls.CallPath).Body(body).DoRaw(ctx)
 	took := time.Since(began)
 	if err != nil {
 		return 0, err

@@ -2,7 +2,7 @@
 // identifier, its source, and a function that checks it. A run executes cases in parallel, and returns a result for
 // each case.
 //
-// The suite of API servers is in package apiserver, reports of results are in package report, and package listener
+// The suite of API servers is in package apiserver, reports of results are in package report, and package webhookserver
 // serves the webhooks of a suite. The suites of webhooks and of runtime extensions are in modules without an API server:
 // WebhookCases and ExtensionCases return their checks as cases.
 //

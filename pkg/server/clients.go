@@ -21,7 +21,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/direct"
 	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
-	"github.com/miniapi-dev/miniapi/pkg/server/flowcontrol"
+	"github.com/miniapi-dev/miniapi/pkg/server/flowschemas"
 	"github.com/miniapi-dev/miniapi/pkg/server/health"
 	"github.com/miniapi-dev/miniapi/pkg/server/loopback"
 	"github.com/miniapi-dev/miniapi/pkg/storage"
@@ -144,10 +144,10 @@ func (i informing) hasObjects(resource schema.GroupResource, kinds []schema.Grou
 // server has FlowSchemas, a write of one also updates their conditions.
 func newWritten(o CompletedOptions, c *clients, bootstrapped health.Bootstrapped, l *lifetime) func(schema.GroupResource, runtime.Object) {
 	barrier := c.informers.Barrier()
-	if slices.ContainsFunc(flowcontrol.Resources, func(gvr schema.GroupVersionResource) bool { return !o.enabled.ResourceEnabled(gvr) }) {
+	if slices.ContainsFunc(flowschemas.Resources, func(gvr schema.GroupVersionResource) bool { return !o.enabled.ResourceEnabled(gvr) }) {
 		return func(resource schema.GroupResource, obj runtime.Object) { barrier.Wait(l.following, resource, obj) }
 	}
-	conditions := flowcontrol.New(l.following, c.typed.FlowcontrolV1(), bootstrapped.Done())
+	conditions := flowschemas.New(l.following, c.typed.FlowcontrolV1(), bootstrapped.Done())
 	l.waitFor(conditions.Wait)
 	return func(resource schema.GroupResource, obj runtime.Object) {
 		barrier.Wait(l.following, resource, obj)

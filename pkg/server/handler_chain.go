@@ -10,9 +10,9 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
+	"github.com/miniapi-dev/miniapi/pkg/server/hookcalls"
 	"github.com/miniapi-dev/miniapi/pkg/server/keys"
 	"github.com/miniapi-dev/miniapi/pkg/server/requestlog"
-	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 )
 
 // handlerChain returns the function that makes the handler chain of a server: the filters of k8s.io/apiserver,
@@ -64,11 +64,11 @@ func installOpenID(c *Config, s *genericapiserver.GenericAPIServer) {
 }
 
 // newRuntimeHooks serves the paths of runtime hooks. It returns nil without --runtime-hooks.
-func newRuntimeHooks(c *Config, s *genericapiserver.GenericAPIServer) (*runtimehooks.Hooks, error) {
+func newRuntimeHooks(c *Config, s *genericapiserver.GenericAPIServer) (*hookcalls.Hooks, error) {
 	if !c.options.RuntimeHooks.Enabled {
 		return nil, nil
 	}
-	hooks, err := runtimehooks.New(runtimehooks.Config{
+	hooks, err := hookcalls.New(hookcalls.Config{
 		Options:     c.options.RuntimeHooks,
 		Dynamic:     c.clients.dynamic,
 		Kubernetes:  c.clients.typed,

@@ -30,11 +30,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 	"github.com/miniapi-dev/miniapi/pkg/server/featuregates"
 	"github.com/miniapi-dev/miniapi/pkg/server/files"
+	"github.com/miniapi-dev/miniapi/pkg/server/hookcalls"
 	"github.com/miniapi-dev/miniapi/pkg/server/keys"
 	"github.com/miniapi-dev/miniapi/pkg/server/peers"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
 	"github.com/miniapi-dev/miniapi/pkg/server/requestlog"
-	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 )
 
 // OwnFlags is the section of the flags that kube-apiserver doesn't have.
@@ -93,7 +93,7 @@ type Options struct {
 	EnableAggregatorRouting bool
 	// RuntimeHooks configures runtime hooks: a client requests the call of a hook, and the server calls the extensions.
 	// They are off by default.
-	RuntimeHooks *runtimehooks.Options
+	RuntimeHooks *hookcalls.Options
 	// Kubelet configures the connection to kubelets.
 	Kubelet KubeletOptions
 	// WrapHandler, if set, wraps the handler of authenticated and authorized requests.
@@ -158,7 +158,7 @@ func NewOptions() *Options {
 		AllowPrivileged:        true,
 		EndpointReconcilerType: "lease",
 		Peers:                  peers.NewOptions(),
-		RuntimeHooks:           runtimehooks.NewOptions(),
+		RuntimeHooks:           hookcalls.NewOptions(),
 
 		RejectForwardingRedirects: true,
 		Kubelet: KubeletOptions{

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication"
-	"github.com/miniapi-dev/miniapi/pkg/server/authorization/rbac"
+	"github.com/miniapi-dev/miniapi/pkg/server/authorization/rbacauthorizer"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
 )
 
@@ -84,5 +84,5 @@ func authorize(o CompletedOptions, generic *genericapiserver.Config, clients *cl
 	l.follow(built.Config)
 	generic.Authorization.Authorizer, generic.RuleResolver = built.Authorizer, built.RuleResolver
 	// The check reads roles by requests: the informers of the authorizer may lag behind writes.
-	return authorized{rbac.NewEscalationChecker(rbac.FromClient(clients.typed.RbacV1()), built.Authorizer).Check}, nil
+	return authorized{rbacauthorizer.NewEscalationChecker(rbacauthorizer.FromClient(clients.typed.RbacV1()), built.Authorizer).Check}, nil
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/direct"
 	"github.com/miniapi-dev/miniapi/pkg/server/health"
+	"github.com/miniapi-dev/miniapi/pkg/server/hookcalls"
 	"github.com/miniapi-dev/miniapi/pkg/server/kept"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
-	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 	"github.com/miniapi-dev/miniapi/pkg/server/snapshot"
 	"github.com/miniapi-dev/miniapi/pkg/server/version"
 )
@@ -39,7 +39,7 @@ type Server struct {
 	// writer writes objects of built-in kinds to their storages without admission.
 	writer       *direct.Writer
 	controllers  controlled
-	runtimeHooks *runtimehooks.Hooks // nil without --runtime-hooks
+	runtimeHooks *hookcalls.Hooks // nil without --runtime-hooks
 	// seeding stores the objects that the server has from its start, while the rest of the server is built.
 	seeding *seeding
 	admin   pki.KeyPair

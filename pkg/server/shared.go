@@ -11,9 +11,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources/serving"
 	"github.com/miniapi-dev/miniapi/pkg/server/featuregates"
+	"github.com/miniapi-dev/miniapi/pkg/server/hookcalls"
 	"github.com/miniapi-dev/miniapi/pkg/server/kept"
 	"github.com/miniapi-dev/miniapi/pkg/server/openapi"
-	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 	"github.com/miniapi-dev/miniapi/pkg/server/seed"
 )
 
@@ -56,7 +56,7 @@ var shared = struct {
 	kept *kept.Sets
 	// hookMetrics returns the function that records calls of runtime hooks in the metrics of the process. The first
 	// server with hooks registers the metrics.
-	hookMetrics func() func(runtimehooks.Outcome)
+	hookMetrics func() func(hookcalls.Outcome)
 }{
 	process: featuregates.New(),
 	schemas: onceByGate(genericfeatures.OpenAPIEnums, func() *openapi.Schemas { return openapi.New(builtin.Table()) }),
@@ -65,7 +65,7 @@ var shared = struct {
 	definitions: &customresources.Prepared{},
 	handlers:    &serving.Handlers{},
 	kept:        &kept.Sets{},
-	hookMetrics: sync.OnceValue(runtimehooks.NewMetrics),
+	hookMetrics: sync.OnceValue(hookcalls.NewMetrics),
 }
 
 // onceByGate returns a function that returns one value while a feature gate is on, and another value while the gate is

@@ -24,7 +24,7 @@ import (
 	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
 	"github.com/miniapi-dev/miniapi/pkg/server"
-	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
+	"github.com/miniapi-dev/miniapi/pkg/server/hookcalls"
 )
 
 // If an ExtensionConfig names a service, the server gets the address of the service in the same way as for a webhook:
@@ -166,7 +166,7 @@ func TestClientCertificateOfExtensions(t *testing.T) {
 		}
 	}
 	write("first")
-	srv := miniapitest.Start(t, withHooks(func(o *runtimehooks.Options) { o.CertFile, o.KeyFile = certFile, keyFile }))
+	srv := miniapitest.Start(t, withHooks(func(o *hookcalls.Options) { o.CertFile, o.KeyFile = certFile, keyFile }))
 	working := discovering(t, answers("quota", "", 0))
 	seen := make(chan string, 10)
 	registerExtension(t, srv, "a", own.pem, own.serve(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

@@ -25,7 +25,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
 	"github.com/miniapi-dev/miniapi/pkg/server"
-	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
+	"github.com/miniapi-dev/miniapi/pkg/server/hookcalls"
 )
 
 // awaitDiscovered waits until the condition Discovered of an ExtensionConfig has the object's generation, the status,
@@ -80,7 +80,7 @@ func TestDiscoveryIsTriedAgain(t *testing.T) {
 // The server repeats the discovery of an extension after the period, even if the ExtensionConfig hasn't changed.
 func TestDiscoveryIsPeriodic(t *testing.T) {
 	t.Parallel()
-	srv := miniapitest.Start(t, withHooks(func(o *runtimehooks.Options) { o.Period = 20 * time.Millisecond }))
+	srv := miniapitest.Start(t, withHooks(func(o *hookcalls.Options) { o.Period = 20 * time.Millisecond }))
 	own, err := newAuthority()
 	ok(t, err)
 	var current atomic.Pointer[http.Handler]
@@ -196,7 +196,7 @@ func TestDeprecatedHook(t *testing.T) {
 	add := func(c *catalog.Catalog) error {
 		return c.Register(schema.GroupVersion{Group: "hooks.backup.example", Version: "v1alpha1"}, catalog.Define(oldHooks{}.BeforeClusterCreate, catalog.Metadata{Deprecated: true}))
 	}
-	srv := miniapitest.Start(t, withHooks(func(o *runtimehooks.Options) { o.AddToCatalog = append(o.AddToCatalog, add) }))
+	srv := miniapitest.Start(t, withHooks(func(o *hookcalls.Options) { o.AddToCatalog = append(o.AddToCatalog, add) }))
 	own, err := newAuthority()
 	ok(t, err)
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

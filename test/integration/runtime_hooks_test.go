@@ -31,11 +31,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/definition"
 	extensions "github.com/miniapi-dev/miniapi/pkg/runtimehooks/extension"
 	"github.com/miniapi-dev/miniapi/pkg/server"
-	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
+	"github.com/miniapi-dev/miniapi/pkg/server/hookcalls"
 )
 
 // withHooks returns the option for a server with --runtime-hooks.
-func withHooks(changes ...func(*runtimehooks.Options)) miniapitest.Option {
+func withHooks(changes ...func(*hookcalls.Options)) miniapitest.Option {
 	return inprocess.WithServerOptions(func(o *server.Options) {
 		o.RuntimeHooks.Enabled = true
 		for _, change := range changes {
@@ -97,7 +97,7 @@ func callHook(ctx context.Context, config *rest.Config, call client.Call) (*clie
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, config.Host+runtimehooks.CallPath, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, config.Host+hookcalls.CallPath, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}

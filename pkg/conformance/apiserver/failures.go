@@ -12,7 +12,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
-	"github.com/miniapi-dev/miniapi/pkg/conformance/listener"
+	"github.com/miniapi-dev/miniapi/pkg/conformance/webhookserver"
 )
 
 // failing is a way in which the calls of a webhook fail.
@@ -57,7 +57,7 @@ var failingWays = []failing{
 		}
 	}},
 	{"otherAuthority", "a certificate of an authority that isn't in caBundle", func(t *trial.T) trial.Change {
-		other, err := listener.OtherAuthority()
+		other, err := webhookserver.OtherAuthority()
 		if err != nil {
 			t.FailNow("an authority can be made", err.Error())
 		}
@@ -258,7 +258,7 @@ var timeouts = []trial.Test{
 		Run: func(t *trial.T) {
 			ended := make(chan struct{}, 2)
 			hangs := func(_ http.ResponseWriter, r *http.Request, _ *trial.Call) {
-				listener.Hang(t.Context(), r)
+				webhookserver.Hang(t.Context(), r)
 				ended <- struct{}{}
 			}
 			for _, hook := range pairOf(hangs, trial.Within(30), trial.Fails(admissionregistrationv1.Ignore)) {

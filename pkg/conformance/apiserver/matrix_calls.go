@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
-	"github.com/miniapi-dev/miniapi/pkg/conformance/listener"
+	"github.com/miniapi-dev/miniapi/pkg/conformance/webhookserver"
 )
 
 // callPromises has the rows of the matrix about the calls of webhooks and what servers report about them.
@@ -55,7 +55,7 @@ var callPromises = []crossPromise{
 			before := c.alone().prepare()
 			var ended atomic.Int32
 			hangs := func(_ http.ResponseWriter, r *http.Request, _ *trial.Call) {
-				listener.Hang(c.Context(), r)
+				webhookserver.Hang(c.Context(), r)
 				ended.Add(1)
 			}
 			c.Install(c.mutating("mutating", hangs, trial.Within(1), trial.Fails(ignore)), c.validating("validating", hangs, trial.Within(1)))

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
-	"github.com/miniapi-dev/miniapi/pkg/conformance/listener"
+	"github.com/miniapi-dev/miniapi/pkg/conformance/webhookserver"
 )
 
 //go:embed objects.yaml
@@ -104,6 +104,6 @@ func certificateRequest(asPEM bool) (string, error) {
 
 // authority returns the certificate of an authority as a JSON string without its quotes.
 func authority() (string, error) {
-	bundle, err := listener.OtherAuthority()
+	bundle, err := webhookserver.OtherAuthority()
 	return strings.ReplaceAll(string(bundle), "\n", `\n`), err
 }

@@ -20,7 +20,7 @@ import (
 	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
-	"github.com/miniapi-dev/miniapi/pkg/server/authentication/serviceaccount"
+	"github.com/miniapi-dev/miniapi/pkg/server/authentication/serviceaccounttokens"
 	"github.com/miniapi-dev/miniapi/pkg/server/reload"
 )
 
@@ -45,9 +45,9 @@ type Environment struct {
 // Applied has the parts of authentication that the rest of a server needs.
 type Applied struct {
 	// Tokens makes service account tokens for the serviceaccounts/token subresource.
-	Tokens *serviceaccount.TokenGenerator
+	Tokens *serviceaccounttokens.TokenGenerator
 	// Keys verify service account tokens.
-	Keys serviceaccount.KeySet
+	Keys serviceaccounttokens.KeySet
 	// RequestHeader has the trusted front proxies. It is nil if there are none.
 	RequestHeader *authenticatorfactory.RequestHeaderConfig
 	// Config is the file of --authentication-config, or nil without one. The caller must call Config.Follow, which
@@ -69,11 +69,11 @@ func (a *Applied) ClientCA() dynamiccertificates.CAContentProvider {
 	return dynamiccertificates.NewUnionCAContentProvider(a.clientCAs...)
 }
 
-// Discovery returns the documents at serviceaccount.ConfigurationPath and serviceaccount.JWKSPath. The result is an
+// Discovery returns the documents at serviceaccounttokens.ConfigurationPath and serviceaccounttokens.JWKSPath. The result is an
 // error if the issuer isn't an https URL without a query and a fragment. kube-apiserver logs this error, and runs
 // without these paths.
-func (a *Applied) Discovery(externalAddress string) (*serviceaccount.Discovery, error) {
-	return serviceaccount.NewDiscovery(a.Tokens.Issuer, a.jwksURI, externalAddress, a.Keys)
+func (a *Applied) Discovery(externalAddress string) (*serviceaccounttokens.Discovery, error) {
+	return serviceaccounttokens.NewDiscovery(a.Tokens.Issuer, a.jwksURI, externalAddress, a.Keys)
 }
 
 // ApplyTo builds the authenticator and puts it into a server's configuration. Authenticators that fetch keys

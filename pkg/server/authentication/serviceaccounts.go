@@ -5,29 +5,29 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/miniapi-dev/miniapi/pkg/server/authentication/serviceaccount"
+	"github.com/miniapi-dev/miniapi/pkg/server/authentication/serviceaccounttokens"
 )
 
 // serviceAccountTokens returns the generator of tokens and the keys that verify them. The keys come from the key files.
 // The signing key is added if there are no key files, or if the signing key isn't from a file.
-func (o *Options) serviceAccountTokens(own crypto.Signer) (*serviceaccount.TokenGenerator, serviceaccount.KeySet, error) {
+func (o *Options) serviceAccountTokens(own crypto.Signer) (*serviceaccounttokens.TokenGenerator, serviceaccounttokens.KeySet, error) {
 	if len(o.ServiceAccounts.Issuers) == 0 {
 		return nil, nil, errors.New("--service-account-issuer: must be set, as in https://kubernetes.default.svc")
 	}
-	var signer *serviceaccount.Signer
+	var signer *serviceaccounttokens.Signer
 	var err error
 	if file := o.ServiceAccounts.SigningKeyFile; file != "" {
-		if signer, err = serviceaccount.LoadSigner(file); err != nil {
+		if signer, err = serviceaccounttokens.LoadSigner(file); err != nil {
 			return nil, nil, fmt.Errorf("--service-account-signing-key-file %s: %w", file, err)
 		}
 	} else if own != nil {
-		if signer, err = serviceaccount.NewSigner(own); err != nil {
+		if signer, err = serviceaccounttokens.NewSigner(own); err != nil {
 			return nil, nil, err
 		}
-	} else if signer, err = serviceaccount.GenerateSigner(); err != nil {
+	} else if signer, err = serviceaccounttokens.GenerateSigner(); err != nil {
 		return nil, nil, err
 	}
-	keys, err := serviceaccount.LoadKeySet(o.ServiceAccounts.KeyFiles...)
+	keys, err := serviceaccounttokens.LoadKeySet(o.ServiceAccounts.KeyFiles...)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--service-account-key-file: %w", err)
 	}
@@ -35,7 +35,7 @@ func (o *Options) serviceAccountTokens(own crypto.Signer) (*serviceaccount.Token
 	if len(keys) == 0 || o.ServiceAccounts.SigningKeyFile == "" {
 		keys = keys.With(signer.Public())
 	}
-	return &serviceaccount.TokenGenerator{
+	return &serviceaccounttokens.TokenGenerator{
 		Issuer:           o.ServiceAccounts.Issuers[0],
 		Signer:           signer,
 		Audiences:        o.audiences(),

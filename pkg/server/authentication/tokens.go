@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/token/tokenfile"
 	tokenunion "k8s.io/apiserver/pkg/authentication/token/union"
 
-	"github.com/miniapi-dev/miniapi/pkg/server/authentication/serviceaccount"
+	"github.com/miniapi-dev/miniapi/pkg/server/authentication/serviceaccounttokens"
 )
 
 // bearerTokens are authenticators of bearer tokens, in kube-apiserver's order. The list "before" comes first. The
@@ -40,7 +40,7 @@ func agnostic(o *Options, token authenticator.Token) authenticator.Token {
 	return authenticator.WrapAudienceAgnosticToken(o.audiences(), token)
 }
 
-func (o *Options) bearerTokens(keys serviceaccount.KeySet, env Environment) (*bearerTokens, error) {
+func (o *Options) bearerTokens(keys serviceaccounttokens.KeySet, env Environment) (*bearerTokens, error) {
 	tokens := &bearerTokens{successTTL: o.TokenSuccessCacheTTL}
 	if o.TokenFile != "" {
 		file, err := tokenfile.NewCSV(o.TokenFile)
@@ -49,7 +49,7 @@ func (o *Options) bearerTokens(keys serviceaccount.KeySet, env Environment) (*be
 		}
 		tokens.before = append(tokens.before, agnostic(o, file))
 	}
-	tokens.before = append(tokens.before, &serviceaccount.Authenticator{
+	tokens.before = append(tokens.before, &serviceaccounttokens.Authenticator{
 		Issuers: o.ServiceAccounts.Issuers, Keys: keys, Audiences: o.audiences(),
 		Objects: env.Client, Webhooks: env.Webhooks, LookupLegacy: o.ServiceAccounts.Lookup,
 	})

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/informers"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization/abac"
-	"github.com/miniapi-dev/miniapi/pkg/server/authorization/node"
-	"github.com/miniapi-dev/miniapi/pkg/server/authorization/rbac"
+	"github.com/miniapi-dev/miniapi/pkg/server/authorization/nodeauthorizer"
+	"github.com/miniapi-dev/miniapi/pkg/server/authorization/rbacauthorizer"
 	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
 	"github.com/miniapi-dev/miniapi/pkg/server/reload"
 )
@@ -123,9 +123,9 @@ func (o *Options) build(configured apiserver.AuthorizerConfiguration, shared inf
 	case ModeAlwaysDeny:
 		return authorizerfactory.NewAlwaysDenyAuthorizer(), nil
 	case ModeRBAC:
-		return rbac.New(rbac.FromInformers(shared.Rbac().V1())), nil
+		return rbacauthorizer.New(rbacauthorizer.FromInformers(shared.Rbac().V1())), nil
 	case ModeNode:
-		return node.New(shared, bootstrap.NodeRules()), nil
+		return nodeauthorizer.New(shared, bootstrap.NodeRules()), nil
 	case ModeABAC:
 		a, err := abac.NewFromFile(o.PolicyFile)
 		if err != nil {

@@ -27,7 +27,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/registry"
-	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
+	"github.com/miniapi-dev/miniapi/pkg/server/hookcalls"
 )
 
 // Catalog returns the hooks of Cluster API, which the commands can call.
@@ -99,7 +99,7 @@ func CallByServer(ctx context.Context, config *rest.Config, call client.Call) (_
 	if err != nil {
 		return nil, false, err
 	}
-	data, err := kubeconfig.Answer(ctx, typed.Discovery().RESTClient().Post().AbsPath(runtimehooks.CallPath).Body(body))
+	data, err := kubeconfig.Answer(ctx, typed.Discovery().RESTClient().Post().AbsPath(hookcalls.CallPath).Body(body))
 	if err != nil {
 		return nil, !apierrors.IsNotFound(err), fmt.Errorf("calling hook %q by %s: %w", call.Hook, config.Host, err)
 	}

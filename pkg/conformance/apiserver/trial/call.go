@@ -5,12 +5,12 @@ import (
 	"slices"
 
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
-	"github.com/miniapi-dev/miniapi/pkg/conformance/listener"
+	"github.com/miniapi-dev/miniapi/pkg/conformance/webhookserver"
 )
 
 // Call is a call of a webhook of the case.
 type Call struct {
-	*listener.Call
+	*webhookserver.Call
 
 	// Hook is the short name of the webhook.
 	Hook string

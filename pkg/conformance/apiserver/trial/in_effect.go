@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/miniapi-dev/miniapi/pkg/conformance/listener"
+	"github.com/miniapi-dev/miniapi/pkg/conformance/webhookserver"
 )
 
 // settleTimeout limits the time until a new configuration is in effect.
@@ -37,7 +37,7 @@ func (t *T) readyHook(name string, validates bool) map[string]any {
 	if validates {
 		path = "/" + name + "/validating" + ReadyPath
 	}
-	program := t.Server.hooks.Handle(path, func(w http.ResponseWriter, _ *http.Request, raw *listener.Call) {
+	program := t.Server.hooks.Handle(path, func(w http.ResponseWriter, _ *http.Request, raw *webhookserver.Call) {
 		t.Server.called.Store(true)
 		call := &Call{Call: raw, Review: decoded(raw.Body)}
 		write(w, call, Response{"allowed": false, "status": Object{"code": http.StatusForbidden, "message": readyMessage(name)}})

@@ -7,7 +7,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/conformance/incluster"
-	"github.com/miniapi-dev/miniapi/pkg/conformance/listener"
+	"github.com/miniapi-dev/miniapi/pkg/conformance/webhookserver"
 )
 
 // Listen makes the webhooks of cases reachable for the server: at a URL, or through a Service in the cluster.
@@ -16,7 +16,7 @@ func (s *Server) Listen(ctx context.Context) error {
 		return fmt.Errorf("--webhook-image %q and --webhook-address %q: give one of them, because with --webhook-image the server calls the webhooks at a Service in the cluster", s.options.WebhookImage, s.options.WebhookAddress)
 	}
 	var err error
-	if s.hooks, err = listener.Start(listener.Options{Address: s.options.WebhookAddress, Wrap: s.options.WrapWebhooks}); err != nil {
+	if s.hooks, err = webhookserver.Start(webhookserver.Options{Address: s.options.WebhookAddress, Wrap: s.options.WrapWebhooks}); err != nil {
 		return err
 	}
 	if s.options.WebhookImage == "" {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/miniapi-dev/miniapi/pkg/conformance/listener"
+	"github.com/miniapi-dev/miniapi/pkg/conformance/webhookserver"
 )
 
 // Response is the response to a review. A response without a uid gets the uid of the request.
@@ -55,7 +55,7 @@ func Patch(ops ...Op) Reply { return Always(Patched(ops...)) }
 
 // Hang returns a reply that never answers.
 func (t *T) Hang() Reply {
-	return func(_ http.ResponseWriter, r *http.Request, _ *Call) { listener.Hang(t.Context(), r) }
+	return func(_ http.ResponseWriter, r *http.Request, _ *Call) { webhookserver.Hang(t.Context(), r) }
 }
 
 // After returns a reply that waits, and then answers like the argument reply.

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/miniapi-dev/miniapi/pkg/conformance/incluster"
-	"github.com/miniapi-dev/miniapi/pkg/conformance/listener"
+	"github.com/miniapi-dev/miniapi/pkg/conformance/webhookserver"
 )
 
 // Options are the settings for the connections between the suite and a server, in both directions.
@@ -63,7 +63,7 @@ type Server struct {
 	options Options
 	http    *http.Client
 	base    *url.URL
-	hooks   *listener.Listener
+	hooks   *webhookserver.Listener
 	// inCluster is nil if the server calls webhooks at a URL.
 	inCluster *incluster.Webhooks
 	// user is the name of the client's user, or "" if the server doesn't serve SelfSubjectReviews.

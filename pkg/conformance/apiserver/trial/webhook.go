@@ -8,7 +8,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/miniapi-dev/miniapi/pkg/conformance/listener"
+	"github.com/miniapi-dev/miniapi/pkg/conformance/webhookserver"
 )
 
 // Hook is a mutating or validating webhook of a case. The type MutatingWebhook has all fields of both kinds.
@@ -215,7 +215,7 @@ func (t *T) ClientConfig(h *Hook) admissionregistrationv1.WebhookClientConfig {
 // program makes the listener answer calls of a path with the reply of the hook. The case records these calls.
 func (t *T) program(path string, h *Hook) {
 	short, reply := h.Short, h.reply
-	program := t.Server.hooks.Handle(path, func(w http.ResponseWriter, r *http.Request, raw *listener.Call) {
+	program := t.Server.hooks.Handle(path, func(w http.ResponseWriter, r *http.Request, raw *webhookserver.Call) {
 		call := &Call{Call: raw, Hook: short, Review: decoded(raw.Body)}
 		if !t.concerns(call) {
 			write(w, call, Response{"allowed": true})
