@@ -1,7 +1,10 @@
 package podspec
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
@@ -19,38 +22,28 @@ func QOSClass(pod *corev1.Pod) corev1.PodQOSClass {
 			all = append(all, c.Resources)
 		}
 	}
-	requests, limits := corev1.ResourceList{}, corev1.ResourceList{}
-	guaranteed := true
+	var class corev1.PodQOSClass
 	for _, r := range all {
-		addCompute(requests, r.Requests)
-		guaranteed = addCompute(limits, r.Limits) == len(computeResources) && guaranteed
+		for _, name := range computeResources {
+			switch c := resourceQOSClass(r.Requests[name], r.Limits[name]); {
+			case class == "":
+				class = c
+			case class != c:
+				return corev1.PodQOSBurstable
+			}
+		}
 	}
-	if len(requests)+len(limits) == 0 {
-		return corev1.PodQOSBestEffort
-	}
-	for name, request := range requests {
-		limit, limited := limits[name]
-		guaranteed = guaranteed && limited && limit.Cmp(request) == 0
-	}
-	if guaranteed && len(requests) == len(limits) {
-		return corev1.PodQOSGuaranteed
-	}
-	return corev1.PodQOSBurstable
+	return cmp.Or(class, corev1.PodQOSBestEffort)
 }
 
-// addCompute adds the cpu and memory in the argument "list" to "sum", and ignores amounts of 0. It returns the
-// number of amounts that it has added.
-func addCompute(sum, list corev1.ResourceList) int {
-	n := 0
-	for _, name := range computeResources {
-		q, has := list[name]
-		if !has || q.Sign() <= 0 {
-			continue
-		}
-		n++
-		total := sum[name]
-		total.Add(q)
-		sum[name] = total
+// resourceQOSClass returns the class of one resource of a container. A pod has the class of all its resources, or is
+// burstable if they have different ones.
+func resourceQOSClass(request, limit resource.Quantity) corev1.PodQOSClass {
+	switch {
+	case !request.Equal(limit):
+		return corev1.PodQOSBurstable
+	case request.IsZero():
+		return corev1.PodQOSBestEffort
 	}
-	return n
+	return corev1.PodQOSGuaranteed
 }

@@ -41,6 +41,18 @@ func TestQOSClass(t *testing.T) {
 		name: "lower requests", reason: "limits exceed the requests", want: corev1.PodQOSBurstable,
 		spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: list("500m", "1Gi"), Limits: list("1", "1Gi")}}}},
 	}, {
+		name: "equal sums", reason: "each container has its own guarantee", want: corev1.PodQOSBurstable,
+		spec: corev1.PodSpec{Containers: []corev1.Container{
+			{Resources: corev1.ResourceRequirements{Requests: list("1", "1Gi"), Limits: list("2", "1Gi")}},
+			{Resources: corev1.ResourceRequirements{Requests: list("2", "1Gi"), Limits: list("1", "1Gi")}},
+		}},
+	}, {
+		name: "one resource", reason: "memory has no guarantee", want: corev1.PodQOSBurstable,
+		spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: list("1", ""), Limits: list("1", "")}}}},
+	}, {
+		name: "less than nothing", reason: "kube-apiserver computes the class of an invalid amount, too", want: corev1.PodQOSBurstable,
+		spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: list("", "-1")}}}},
+	}, {
 		name: "pod level", reason: "only resources of the pod as a whole count (KEP-2837)", want: corev1.PodQOSGuaranteed,
 		spec: corev1.PodSpec{
 			Resources:  &corev1.ResourceRequirements{Requests: list("1", "1Gi"), Limits: list("1", "1Gi")},

@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	resourcehelper "k8s.io/component-helpers/resource"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
@@ -31,7 +30,7 @@ func validatePodResize(pod, old *corev1.Pod) field.ErrorList {
 	f.AddIf(!nodeResizes(&old.Status), field.Forbidden(validation.SpecPath, "Pod running on node without support for resize"))
 
 	spec := pod.Spec.DeepCopy()
-	if resourcehelper.IsPodLevelResourcesSet(old) || resourcehelper.IsPodLevelResourcesSet(pod) {
+	if requires(old.Spec.Resources) || requires(spec.Resources) {
 		f.Merge(podLevelResize(spec, &old.Spec))
 	}
 	if errs := sameContainers(&pod.Spec, &old.Spec); len(errs) > 0 {
@@ -72,6 +71,11 @@ func validatePodResize(pod, old *corev1.Pod) field.ErrorList {
 		f.Add(field.Forbidden(validation.SpecPath, "only cpu and memory resources are mutable"))
 	}
 	return f.Errs
+}
+
+// requires reports whether a pod has requests or limits of its own, of any resource.
+func requires(r *corev1.ResourceRequirements) bool {
+	return r != nil && len(r.Requests)+len(r.Limits) > 0
 }
 
 // nodeResizes reports whether the pod's node can resize running containers. If the status of the first running

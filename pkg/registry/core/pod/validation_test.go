@@ -367,6 +367,17 @@ func TestPodResize(t *testing.T) {
 			},
 			want: []string{"spec: Forbidden: only cpu and memory resources are mutable"},
 		},
+		{
+			name: "another resource of the pod", reason: "a resize can't add it, valid or not",
+			now: func(p *corev1.Pod) {
+				sized(registrytest.Quantities("cpu", "1"))(p)
+				p.Spec.Resources = &corev1.ResourceRequirements{Limits: registrytest.Quantities("foo", "1")}
+			},
+			want: []string{
+				`spec.resources.limits[foo]: Invalid value: "foo": must be a standard resource type or fully qualified`,
+				"spec: Forbidden: only cpu and memory resources are mutable at pod-level",
+			},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
