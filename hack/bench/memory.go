@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -37,31 +36,17 @@ func memoryOf(pid int, measure memory) (float64, error) {
 
 // memoryOfDescendants returns the memory of all child processes of a process, and of their children and so on.
 func memoryOfDescendants(pid int, measure memory) (float64, error) {
-	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	all, err := descendants(pid)
 	if err != nil {
 		return 0, err
 	}
 	var sum float64
-	for _, file := range files {
-		children, err := os.ReadFile(file)
+	for _, pid := range all {
+		own, err := memoryOf(pid, measure)
 		if err != nil {
 			return 0, err
 		}
-		for _, child := range strings.Fields(string(children)) {
-			pid, err := strconv.Atoi(child)
-			if err != nil {
-				return 0, err
-			}
-			own, err := memoryOf(pid, measure)
-			if err != nil {
-				return 0, err
-			}
-			below, err := memoryOfDescendants(pid, measure)
-			if err != nil {
-				return 0, err
-			}
-			sum += own + below
-		}
+		sum += own
 	}
 	return sum, nil
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -27,6 +28,9 @@ func perSecond(v float64) string    { return fmt.Sprintf("%.0f /s", v) }
 func megabytes(v float64) string    { return fmt.Sprintf("%.1f MB", v) }
 func times(v float64) string        { return fmt.Sprintf("%.2f", v) }
 func number(v float64) string       { return fmt.Sprintf("%.0f", v) }
+
+// firstTarget is the longest time in milliseconds that a first request should take.
+const firstTarget = 100
 
 // The rows of the table, in its order.
 var (
@@ -65,14 +69,47 @@ var (
 	editFake         = row{name: "edit to result, with the fake clientset = 1", format: times, target: 1.15}
 	editMemory       = row{name: "linker's memory, with the fake clientset = 1", format: times, target: 1.15}
 
-	createTime = row{name: "create, one client, p50", format: milliseconds, target: 1.5, ofReference: true}
-	createRate = row{name: "create, 32 clients", format: perSecond, higher: true, target: 1.5, ofReference: true}
-	validated  = row{name: "create, 1 validating webhook, p50", format: milliseconds, target: 1.5, ofReference: true}
-	mutated    = row{name: "create, 1 mutating webhook, p50", format: milliseconds, target: 1.5, ofReference: true}
-	admitted   = row{name: "create, 3 mutating and 3 validating webhooks, p50", format: milliseconds, target: 1.5, ofReference: true}
-	deleteRate = row{name: "deletecollection", format: perSecond, higher: true, target: 1.5, ofReference: true}
-	deleteHook = row{name: "deletecollection, 3 validating webhooks", format: perSecond, higher: true, target: 1.5, ofReference: true}
-	eventRate  = row{name: "events to 100 watchers", format: perSecond, higher: true, target: 1.5, ofReference: true}
+	createTime   = row{name: "create, one client, p50", format: milliseconds, target: 1.5, ofReference: true}
+	createJSON   = row{name: "create in JSON, p50", format: milliseconds, target: 1.5, ofReference: true}
+	createRate   = row{name: "create, 32 clients", format: perSecond, higher: true, target: 1.5, ofReference: true}
+	createPod    = row{name: "create of a pod, p50", format: milliseconds, target: 1.5, ofReference: true}
+	getPod       = row{name: "get of a pod, p50", format: milliseconds, target: 1.5, ofReference: true}
+	getCached    = row{name: "get at resource version 0, p50", format: milliseconds, target: 1.5, ofReference: true}
+	patchPod     = row{name: "merge patch of a pod, p50", format: milliseconds, target: 1.5, ofReference: true}
+	patchStatus  = row{name: "strategic merge patch of a pod's status, p50", format: milliseconds, target: 1.5, ofReference: true}
+	applyPod     = row{name: "apply of a pod, p50", format: milliseconds, target: 1.5, ofReference: true}
+	eventRate    = row{name: "events to 100 watchers", format: perSecond, higher: true, target: 2, ofReference: true}
+	eventRate300 = row{name: "events to 300 watchers", format: perSecond, higher: true, target: 2, ofReference: true}
+	deleteRate   = row{name: "deletecollection", format: perSecond, higher: true, target: 1.5, ofReference: true}
+	validated    = row{name: "create, 1 validating webhook, p50", format: milliseconds, target: 2.5, ofReference: true}
+	validated3   = row{name: "create, 3 validating webhooks, p50", format: milliseconds, target: 2.5, ofReference: true}
+	mutated      = row{name: "create, 1 mutating webhook, p50", format: milliseconds, target: 2.5, ofReference: true}
+	mutated3     = row{name: "create, 3 mutating webhooks, p50", format: milliseconds, target: 2.5, ofReference: true}
+	admitted     = row{name: "create, 3 mutating and 3 validating webhooks, p50", format: milliseconds, target: 2.5, ofReference: true}
+	admittedRate = row{name: "the same, 32 clients", format: perSecond, higher: true, target: 2.5, ofReference: true}
+	deleteHook   = row{name: "deletecollection, 3 validating webhooks", format: perSecond, higher: true, target: 2.5, ofReference: true}
+	listFirst    = row{name: "10 lists of 20,000 pods at once, the first ones", format: milliseconds, target: 2, ofReference: true}
+	listAll      = row{name: "list of 20,000 pods", format: milliseconds, target: 2, ofReference: true}
+	listCached   = row{name: "the same at resource version 0", format: milliseconds, target: 2, ofReference: true}
+	listJSON     = row{name: "the same in JSON", format: milliseconds, target: 2, ofReference: true}
+	listPages    = row{name: "the same in pages of 500", format: milliseconds, target: 2, ofReference: true}
+	listTenth    = row{name: "list of every tenth of the pods, by a label", format: milliseconds, target: 2, ofReference: true}
+	watchTenth   = row{name: "watch of these until all have come", format: milliseconds, target: 1, ofReference: true}
+	eventsBeside = row{name: "events to 100 watchers beside 20,000 pods", format: perSecond, higher: true, target: 2, ofReference: true}
+	deletePods   = row{name: "deletecollection of 20,000 pods", format: perSecond, higher: true, target: 1.5, ofReference: true}
+
+	firstDiscovery  = row{name: "first discovery", format: milliseconds, target: firstTarget}
+	firstCreate     = row{name: "first create of a ConfigMap", format: milliseconds, target: firstTarget}
+	firstPod        = row{name: "first create of a pod", format: milliseconds, target: firstTarget}
+	firstApply      = row{name: "first server-side apply", format: milliseconds, target: firstTarget}
+	firstWatch      = row{name: "first watch of a kind", format: milliseconds, target: firstTarget}
+	firstTable      = row{name: "first list of a kind, as kubectl get makes it", format: milliseconds, target: firstTarget}
+	firstValidated  = row{name: "first validating webhook, from its configuration to its call", format: milliseconds, target: firstTarget}
+	firstMutated    = row{name: "first mutating webhook, from its configuration to its call", format: milliseconds, target: firstTarget}
+	firstDefinition = row{name: "first definition of 14 kB", format: milliseconds, target: firstTarget}
+	firstObject     = row{name: "first object of the definition", format: milliseconds, target: firstTarget}
+	firstOpenAPI3   = row{name: "first OpenAPI document of a group, version 3", format: milliseconds, target: firstTarget}
+	firstOpenAPI2   = row{name: "first OpenAPI document of version 2", format: milliseconds, target: firstTarget}
 
 	tracedCreate = row{name: "processor time of a create with --trace-requests, without = 1", format: times, target: 1.1}
 	tracedHooks  = row{name: "the same, 3 mutating and 3 validating webhooks", format: times, target: 1.1}
@@ -83,7 +120,11 @@ var (
 		&definitionsFirst, &definitionsLater, &requestedFirst, &requestedLater, &definitionMore, &objectsFirst, &objectsLater, &objectsRequested, &execReady, &residentIdle, &extensionFirst, &extensionCall,
 		&newTime, &newProcessor, &offlineTime, &offlineProcessor, &packagesTime, &packagesMemory,
 		&editTime, &editProcessor, &editFake, &editMemory,
-		&createTime, &createRate, &validated, &mutated, &admitted, &deleteRate, &deleteHook, &eventRate,
+		&createTime, &createJSON, &createRate, &createPod, &getPod, &getCached, &patchPod, &patchStatus, &applyPod,
+		&validated, &validated3, &mutated, &mutated3, &admitted, &admittedRate, &deleteRate, &deleteHook, &eventRate, &eventRate300,
+		&listFirst, &listAll, &listCached, &listJSON, &listPages, &listTenth, &watchTenth, &eventsBeside, &deletePods,
+		&firstDiscovery, &firstCreate, &firstPod, &firstApply, &firstWatch, &firstTable, &firstValidated, &firstMutated,
+		&firstDefinition, &firstObject, &firstOpenAPI3, &firstOpenAPI2,
 		&tracedCreate, &tracedHooks,
 	}
 )
@@ -91,27 +132,40 @@ var (
 // table has the figures of miniapi, and the figures of kube-apiserver for comparison.
 type table struct{ miniapi, reference column }
 
-// column has the figures of miniapi or of kube-apiserver.
-type column map[*row]float64
+// column has the figures of miniapi or of kube-apiserver. For some rows, it also has the processor time that the server
+// uses for one request or event, in milliseconds.
+type column struct{ figures, processor map[*row]float64 }
 
-func newTable() *table { return &table{column{}, column{}} }
+func newColumn() column { return column{map[*row]float64{}, map[*row]float64{}} }
+
+func newTable() *table { return &table{newColumn(), newColumn()} }
 
 // set adds a figure to the column, and prints it on standard error at once.
 func (c column) set(r *row, v float64) {
-	c[r] = v
+	c.figures[r] = v
 	fmt.Fprintf(os.Stderr, "%s: %s\n", r.name, r.format(v))
 }
+
+// setProcessor adds the processor time of one request or event.
+func (c column) setProcessor(r *row, milliseconds float64) { c.processor[r] = milliseconds }
 
 func (t *table) print(w io.Writer) {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	defer func() { _ = out.Flush() }() // if standard output can't be written, there is no place to report it
+	compared := len(t.reference.figures) > 0
 	header := "\nwhat\tminiapi\ttarget"
-	if len(t.reference) > 0 {
+	if compared {
 		header += "\treference\ttimes as good"
+	}
+	if len(t.miniapi.processor) > 0 {
+		header += "\tprocessor time"
+		if compared {
+			header += "\treference\ttimes as good"
+		}
 	}
 	fmt.Fprintln(out, header)
 	for _, r := range rows {
-		ours, measured := t.miniapi[r]
+		ours, measured := t.miniapi.figures[r]
 		if !measured {
 			continue
 		}
@@ -119,15 +173,23 @@ func (t *table) print(w io.Writer) {
 		if r.ofReference {
 			target = fmt.Sprintf("%.1f times", r.target)
 		}
-		line := fmt.Sprintf("%s\t%s\t%s", r.name, r.format(ours), target)
-		if theirs, ok := t.reference[r]; ok {
+		cells := []string{r.name, r.format(ours), target}
+		if theirs, ok := t.reference.figures[r]; ok {
 			ratio := theirs / ours
 			if r.higher {
 				ratio = ours / theirs
 			}
-			line += fmt.Sprintf("\t%s\t%.1f", r.format(theirs), ratio)
+			cells = append(cells, r.format(theirs), fmt.Sprintf("%.1f", ratio))
+		} else if compared {
+			cells = append(cells, "", "")
 		}
-		fmt.Fprintln(out, line)
+		if ours, ok := t.miniapi.processor[r]; ok {
+			cells = append(cells, milliseconds(ours))
+			if theirs, ok := t.reference.processor[r]; ok {
+				cells = append(cells, milliseconds(theirs), fmt.Sprintf("%.1f", theirs/ours))
+			}
+		}
+		fmt.Fprintln(out, strings.Join(cells, "\t"))
 	}
 }
 

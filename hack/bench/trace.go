@@ -3,10 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -63,7 +59,7 @@ func startTraced(ctx context.Context, t *table, binary string, flags ...string) 
 	if err != nil {
 		return nil, errors.Join(err, p.stop())
 	}
-	l, err := newLoad(ctx, t.miniapi, config)
+	l, err := newLoad(ctx, t.miniapi, config, p.command.Process.Pid)
 	if err != nil {
 		return nil, errors.Join(err, p.stop())
 	}
@@ -76,49 +72,15 @@ func byTurns(ctx context.Context, t *table, r *row, off, on *traced, creates int
 	off.spent, on.spent = 0, 0
 	for turn := range traceTurns + 1 {
 		for _, server := range []*traced{off, on} {
-			before, err := processorTime(server.command.Process.Pid)
-			if err != nil {
-				return err
-			}
-			for range creates {
-				if err := server.create(ctx); err != nil {
-					return err
-				}
-			}
-			after, err := processorTime(server.command.Process.Pid)
+			measured, err := serial(creates, (*load).create)(server.load, ctx)
 			if err != nil {
 				return err
 			}
 			if turn > 0 { // the first turn isn't measured: it opens connections and runs code for the first time
-				server.spent += after - before
+				server.spent += measured.processor
 			}
 		}
 	}
 	t.miniapi.set(r, float64(on.spent)/float64(off.spent))
 	return nil
-}
-
-// processorTime returns the processor time that a process has used so far. It works on Linux only.
-func processorTime(pid int) (time.Duration, error) {
-	const tick = 10 * time.Millisecond // the unit of /proc/PID/stat, on every architecture that Go supports
-	path := fmt.Sprintf("/proc/%d/stat", pid)
-	stat, err := os.ReadFile(path)
-	if err != nil {
-		return 0, err
-	}
-	// The name of the program may contain spaces, so count the fields after its closing parenthesis.
-	_, fields, _ := strings.Cut(string(stat), ") ")
-	all := strings.Fields(fields)
-	if len(all) < 13 {
-		return 0, fmt.Errorf("%s: must have at least 13 fields after the program's name, and has %d", path, len(all))
-	}
-	var ticks int64
-	for _, field := range all[11:13] { // the fields utime and stime
-		n, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("%s: %w", path, err)
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * tick, nil
 }

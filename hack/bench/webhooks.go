@@ -71,56 +71,60 @@ func (h *hooks) clientConfig(path string) admissionregistrationv1.WebhookClientC
 // withHooks calls do while the server has webhooks for ConfigMaps. The arguments mutating and validating are the
 // numbers of webhooks.
 func (l *load) withHooks(ctx context.Context, h *hooks, mutating, validating int, do func() error) error {
-	none, timeout := admissionregistrationv1.SideEffectClassNone, int32(10)
-	rules := []admissionregistrationv1.RuleWithOperations{{
-		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Delete},
-		Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
-	}}
+	operations := []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Delete}
 	if mutating > 0 {
-		rules := rules[:1:1]
-		// If there are mutating webhooks, all rules are for creates only, because a webhook can't change a deleted
-		// object.
-		rules[0].Operations = rules[0].Operations[:1]
-	}
-	mutatingConfig := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "bench"}}
-	for i := range mutating {
-		mutatingConfig.Webhooks = append(mutatingConfig.Webhooks, admissionregistrationv1.MutatingWebhook{
-			Name: fmt.Sprintf("m%d.bench.example.com", i), ClientConfig: h.clientConfig(mutatePath), Rules: rules,
-			SideEffects: &none, TimeoutSeconds: &timeout, AdmissionReviewVersions: []string{"v1"},
-		})
-	}
-	validatingConfig := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "bench"}}
-	for i := range validating {
-		validatingConfig.Webhooks = append(validatingConfig.Webhooks, admissionregistrationv1.ValidatingWebhook{
-			Name: fmt.Sprintf("v%d.bench.example.com", i), ClientConfig: h.clientConfig(validatePath), Rules: rules,
-			SideEffects: &none, TimeoutSeconds: &timeout, AdmissionReviewVersions: []string{"v1"},
-		})
-	}
-
-	registrations := l.client.AdmissionregistrationV1()
-	if mutating > 0 {
-		if _, err := registrations.MutatingWebhookConfigurations().Create(ctx, mutatingConfig, metav1.CreateOptions{}); err != nil {
-			return err
-		}
-		if err := l.awaitCall(ctx, &h.mutations); err != nil {
+		operations = operations[:1] // a webhook can't change a deleted object
+		if err := errors.Join(l.addMutating(ctx, h, mutating), l.awaitCall(ctx, &h.mutations)); err != nil {
 			return err
 		}
 	}
 	if validating > 0 {
-		if _, err := registrations.ValidatingWebhookConfigurations().Create(ctx, validatingConfig, metav1.CreateOptions{}); err != nil {
-			return err
-		}
-		if err := l.awaitCall(ctx, &h.validations); err != nil {
+		if err := errors.Join(l.addValidating(ctx, h, validating, operations...), l.awaitCall(ctx, &h.validations)); err != nil {
 			return err
 		}
 	}
 	err := do()
+	registrations := l.client.AdmissionregistrationV1()
 	if mutating > 0 {
 		err = errors.Join(err, registrations.MutatingWebhookConfigurations().Delete(ctx, "bench", metav1.DeleteOptions{}))
 	}
 	if validating > 0 {
 		err = errors.Join(err, registrations.ValidatingWebhookConfigurations().Delete(ctx, "bench", metav1.DeleteOptions{}))
 	}
+	return err
+}
+
+// configMapRules returns the rules of webhooks for operations on ConfigMaps.
+func configMapRules(operations ...admissionregistrationv1.OperationType) []admissionregistrationv1.RuleWithOperations {
+	return []admissionregistrationv1.RuleWithOperations{{
+		Operations: operations,
+		Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+	}}
+}
+
+// addMutating adds n webhooks for creates.
+func (l *load) addMutating(ctx context.Context, h *hooks, n int) error {
+	config := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "bench"}}
+	for i := range n {
+		config.Webhooks = append(config.Webhooks, admissionregistrationv1.MutatingWebhook{
+			Name: fmt.Sprintf("m%d.bench.example.com", i), ClientConfig: h.clientConfig(mutatePath), Rules: configMapRules(admissionregistrationv1.Create),
+			SideEffects: new(admissionregistrationv1.SideEffectClassNone), TimeoutSeconds: new(int32(10)), AdmissionReviewVersions: []string{"v1"},
+		})
+	}
+	_, err := l.client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(ctx, config, metav1.CreateOptions{})
+	return err
+}
+
+// addValidating adds n webhooks for operations.
+func (l *load) addValidating(ctx context.Context, h *hooks, n int, operations ...admissionregistrationv1.OperationType) error {
+	config := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "bench"}}
+	for i := range n {
+		config.Webhooks = append(config.Webhooks, admissionregistrationv1.ValidatingWebhook{
+			Name: fmt.Sprintf("v%d.bench.example.com", i), ClientConfig: h.clientConfig(validatePath), Rules: configMapRules(operations...),
+			SideEffects: new(admissionregistrationv1.SideEffectClassNone), TimeoutSeconds: new(int32(10)), AdmissionReviewVersions: []string{"v1"},
+		})
+	}
+	_, err := l.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(ctx, config, metav1.CreateOptions{})
 	return err
 }
 
