@@ -52,7 +52,8 @@ func Serve(mux common.PathHandlerByGroupVersion, crds crdlisters.CustomResourceD
 
 // encodedOnce returns a document for kube-openapi's handler of OpenAPI v3, which encodes the document when it first gets
 // it, and keeps both forms. The handler gets it again, one call after the other, only to compare its ETag. So the second
-// call drops the content, which takes several times as much memory as its encoding.
+// call drops the content, which takes several times as much memory as its encoding. The rest is still a document, because
+// the handler falls back on it if a later document can't be made.
 func encodedOnce(made func() (*spec3.OpenAPI, string, error)) cached.Value[*spec3.OpenAPI] {
 	document := sync.OnceValue(func() cached.Result[*spec3.OpenAPI] {
 		value, etag, err := made()
@@ -62,7 +63,7 @@ func encodedOnce(made func() (*spec3.OpenAPI, string, error)) cached.Value[*spec
 	return cached.Func(func() (*spec3.OpenAPI, string, error) {
 		result := document()
 		if encoded && result.Value != nil {
-			*result.Value = spec3.OpenAPI{}
+			*result.Value = spec3.OpenAPI{Version: result.Value.Version, Info: result.Value.Info}
 		}
 		encoded = true
 		return result.Get()
