@@ -37,8 +37,14 @@ func (r *run) newClient(id int) (*client, error) {
 	config := rest.CopyConfig(r.options.Configs[id%len(r.options.Configs)])
 	config.QPS = -1
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	dial := config.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: connectTimeout}).DialContext
+	}
 	// A configuration with a function of its own gets a transport of its own.
-	config.Dial = (&net.Dialer{Timeout: connectTimeout}).DialContext
+	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		return dial(ctx, network, address)
+	}
 	c, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("client configuration of %s: %w", config.Host, err)
@@ -96,16 +102,29 @@ func (c *client) do(ctx context.Context, r *request) answer {
 	ctx, cancel := context.WithTimeout(ctx, c.run.options.RequestTimeout)
 	defer cancel()
 	var sent atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn:      func(httptrace.GotConnInfo) { sent.Store(true) },
+		WroteHeaders: func() { sent.Store(true) },
+	})
 	built := c.build(r).Timeout(c.run.options.RequestTimeout) // the server doesn't go on after this time either
 	a := answer{call: c.run.now()}
-	body, err := built.Do(ctx).Raw()
+	body, err := bodyOf(ctx, built)
 	a.returned, a.body = c.run.now(), body
 	a.outcome, a.reason = outcomeOf(err, r.name, r.kind.resource.Name)
 	if a.outcome == Unknown && !sent.Load() {
 		a.outcome = Unsent
 	}
 	return a
+}
+
+// bodyOf returns the body of the answer to a request. The method Do of a request would log interrupted answers.
+func bodyOf(ctx context.Context, r *rest.Request) ([]byte, error) {
+	body, err := r.Stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	return io.ReadAll(body)
 }
 
 // none reports whether there was no answer.
