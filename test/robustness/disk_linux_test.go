@@ -46,7 +46,7 @@ func TestDiskFull(t *testing.T) {
 		}
 		return errors.Join(os.Remove(ballast), p.start(ctx))
 	}}
-	survive(t, 0.15, []*rest.Config{config}, []fault{full})
+	survive(t, 0.1, []*rest.Config{config}, []fault{full})
 }
 
 // fill writes a file until the disk is full.

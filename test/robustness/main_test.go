@@ -3,14 +3,11 @@ package robustness_test
 import (
 	"context"
 	"flag"
-	"io"
 	"math/rand/v2"
-	"os"
 	"testing"
 	"time"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
 	"github.com/miniapi-dev/miniapi/pkg/conformance/conformancetest"
@@ -23,16 +20,13 @@ var (
 	seed     = flag.Uint64("seed", rand.Uint64(), "`seed` of the choices of clients and faults")
 )
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	klog.LogToStderr(false) // client-go logs interrupted answers
-	klog.SetOutput(io.Discard)
-	os.Exit(m.Run())
-}
-
 const (
 	// requestTimeout is shorter than many faults, so that requests without an answer are a part of each run.
 	requestTimeout = 2 * time.Second
+	// patience limits the time from the last write until each watch has sent it. The watches of a server that has lost
+	// writes may never send it.
+	patience         = 30 * time.Second
+	patienceIfBroken = 3 * time.Second
 	// startTimeout limits the start and the stop of a process.
 	startTimeout = time.Minute
 )
@@ -49,11 +43,16 @@ func needProgram(t *testing.T) {
 // checks what the clients have seen.
 func survive(t *testing.T, share float64, configs []*rest.Config, tables ...[]fault) {
 	t.Helper()
+	conformancetest.Results(t, judge(t, share, patience, configs, func(ctx context.Context) (map[string]int, error) { return inject(ctx, tables) }))
+}
+
+// judge has clients write while the faults of disturb are injected, and returns the results of the cases.
+func judge(t *testing.T, share float64, patience time.Duration, configs []*rest.Config, disturb func(context.Context) (map[string]int, error)) conformance.Results {
+	t.Helper()
 	t.Logf("-seed %d repeats the choices of this run", *seed)
-	history, err := consistency.Record(t.Context(), consistency.Options{
-		Configs: configs, Seed: *seed, Duration: time.Duration(share * float64(*duration)), RequestTimeout: requestTimeout,
-		Disturb: func(ctx context.Context) (map[string]int, error) { return inject(ctx, tables) },
-	})
+	results, history, err := consistency.Run(t.Context(), consistency.Options{
+		Configs: configs, Seed: *seed, Duration: time.Duration(share * float64(*duration)), RequestTimeout: requestTimeout, Patience: patience, Disturb: disturb,
+	}, conformance.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,9 +60,5 @@ func survive(t *testing.T, share float64, configs []*rest.Config, tables ...[]fa
 	if len(history.Faults) == 0 {
 		t.Error("no fault was injected: the duration must be longer")
 	}
-	results, err := conformance.Run(t.Context(), consistency.Cases(history), conformance.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	conformancetest.Results(t, results)
+	return results
 }
