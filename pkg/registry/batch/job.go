@@ -146,6 +146,7 @@ func validateJobUpdate(o, old *batchv1.Job) field.ErrorList {
 		validation.Unchanged(validation.SpecPath.Child("backoffLimitPerIndex"), s.BackoffLimitPerIndex, was.BackoffLimitPerIndex),
 		validation.Unchanged(validation.SpecPath.Child("managedBy"), s.ManagedBy, was.ManagedBy),
 		validation.Unchanged(validation.SpecPath.Child("successPolicy"), s.SuccessPolicy, was.SuccessPolicy),
+		jobSchedulingUpdate(validation.SpecPath.Child("scheduling"), s.Scheduling, was.Scheduling),
 		lastHostname(o))
 	return f.Errs
 }

@@ -94,6 +94,7 @@ func selectorlessJobSpec(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	}
 	f.Merge(
 		validation.OptionalOneOf(path.Child("podReplacementPolicy"), s.PodReplacementPolicy, replaced...),
+		jobScheduling(path.Child("scheduling"), s),
 		podvalidation.PodTemplateSpec(path.Child("template"), &s.Template),
 		jobRestartPolicy(path.Child("template", "spec", "restartPolicy"), s))
 	return f.Errs
