@@ -23,6 +23,18 @@ func TestWorkload(t *testing.T) {
 	composite.Spec.CompositePodGroupTemplates = []schedulingv1beta1.CompositePodGroupTemplate{{Name: "c"}}
 	high, low := template("high", basic), template("low", basic)
 	high.Priority, low.Priority = ptr.To[int32](2), ptr.To[int32](1)
+	group := func(name string, groups ...schedulingv1beta1.CompositePodGroupTemplate) schedulingv1beta1.CompositePodGroupTemplate {
+		return schedulingv1beta1.CompositePodGroupTemplate{Name: name, CompositePodGroupTemplates: groups,
+			SchedulingPolicy:  schedulingv1beta1.CompositePodGroupSchedulingPolicy{Basic: &schedulingv1beta1.CompositeBasicSchedulingPolicy{}},
+			PodGroupTemplates: []schedulingv1beta1.PodGroupTemplate{template("pods-of-"+name, basic)}}
+	}
+	tree := func(groups ...schedulingv1beta1.CompositePodGroupTemplate) *schedulingv1beta1.Workload {
+		w := workload()
+		w.Spec.CompositePodGroupTemplates = groups
+		return w
+	}
+	first := group("a")
+	first.Priority = ptr.To[int32](1)
 	registrytest.CheckErrors(t, registrytest.Table(t, Group), []registrytest.WriteCase{{
 		Name: "two groups", Reason: "each template has a policy", Object: workload(template("a", gang(3)), template("b", basic)),
 	}, {
@@ -33,7 +45,22 @@ func TestWorkload(t *testing.T) {
 		Want: []string{"spec: Invalid value: \"\": must specify one of: `podGroupTemplates`, `compositePodGroupTemplates`"},
 	}, {
 		Name: "composite", Reason: "a group of groups has a policy, too", Gates: allGates, Object: composite,
-		Want: []string{"spec.compositePodGroupTemplates[0].schedulingPolicy: Invalid value: \"\": must specify one of: `basic`, `gang`"},
+		Want: []string{
+			`spec.compositePodGroupTemplates[0]: Invalid value: "c": must have at least one child PodGroupTemplate or CompositePodGroupTemplate`,
+			"spec.compositePodGroupTemplates[0].schedulingPolicy: Invalid value: \"\": must specify one of: `basic`, `gang`",
+		},
+	}, {
+		Name: "tree", Reason: "a group of groups has groups", Gates: allGates, Object: tree(group("a", group("b"))),
+	}, {
+		Name: "same names", Reason: "a reference to a template is its name", Gates: allGates, Object: tree(group("a", group("pods-of-a"), group("a"))),
+		Want: []string{
+			`spec.compositePodGroupTemplates[0].compositePodGroupTemplates[0].name: Duplicate value: "pods-of-a"`,
+			`spec.compositePodGroupTemplates[0].compositePodGroupTemplates[1].name: Duplicate value: "a"`,
+			`spec.compositePodGroupTemplates[0].compositePodGroupTemplates[1].podGroupTemplates[0].name: Duplicate value: "pods-of-a"`,
+		},
+	}, {
+		Name: "two priorities in a tree", Reason: "the groups of a workload are scheduled and preempted together", Gates: allGates, Object: tree(first, group("b")),
+		Want: []string{"spec: Invalid value: null: all priority and priorityClassName values must be identical, detected multiple values"},
 	}, {
 		Name: "templates", Reason: "each template has a name and one policy",
 		Object: workload(
@@ -65,4 +92,9 @@ func TestWorkload(t *testing.T) {
 			"spec.podGroupTemplates[0].schedulingPolicy.gang: Invalid value: null: field cannot be cleared once set",
 		},
 	}})
+
+	errs := validateWorkload(tree(group("a", group("b", group("c", group("d"))))))
+	if len(errs) != 1 || errs[0].Field != "spec.compositePodGroupTemplates[0]" || errs[0].Detail != "maximum template hierarchy depth is 4" {
+		t.Errorf("the depth of a tree is limited: want one error for its root, got %v", errs)
+	}
 }
