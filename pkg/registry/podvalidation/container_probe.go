@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
@@ -91,7 +92,8 @@ func (h handler) check(path *field.Path) field.ErrorList {
 			return validation.PortNumberOrName(path.Child("port"), h.tcp.Port)
 		}},
 		{"grpc", h.grpc != nil, func(path *field.Path) field.ErrorList {
-			return validation.PortNumberOrName(path.Child("port"), intstr.FromInt32(h.grpc.Port))
+			return append(validation.PortNumberOrName(path.Child("port"), intstr.FromInt32(h.grpc.Port)),
+				validation.OptionalOneOf(path.Child("mode"), h.grpc.Mode, corev1.GRPCProbeModePlaintext, corev1.GRPCProbeModeTLS)...)
 		}},
 		{"sleep", h.sleep != nil, h.sleepAction},
 	} {
@@ -123,6 +125,14 @@ func (h handler) httpAction(path *field.Path) field.ErrorList {
 		validation.OneOf(path.Child("scheme"), h.http.Scheme, corev1.URISchemeHTTP, corev1.URISchemeHTTPS))
 	for _, header := range h.http.HTTPHeaders {
 		f.Merge(validation.Follows(utilvalidation.IsHTTPHeaderName, path.Child("httpHeaders"), header.Name))
+	}
+	f.Merge(validation.OptionalOneOf(path.Child("protocol"), h.http.Protocol, corev1.HTTPProtocolHTTP1, corev1.HTTPProtocolHTTP2))
+	if ptr.Deref(h.http.Protocol, "") == corev1.HTTPProtocolHTTP2 {
+		if h.http.Scheme != corev1.URISchemeHTTP {
+			f.Add(field.Invalid(path.Child("protocol"), *h.http.Protocol, "is only supported with HTTP (H2C)"))
+		} else {
+			f.AddIf(h.http.Host != "", field.Invalid(path.Child("host"), h.http.Host, "must be empty when `protocol` is \"HTTP2\""))
+		}
 	}
 	return f.Errs
 }

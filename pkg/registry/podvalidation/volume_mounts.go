@@ -38,7 +38,22 @@ func (s *containerScope) volumeMounts(path *field.Path, c *corev1.Container) fie
 		}
 		f.Merge(
 			mountPropagation(path.Child("mountPropagation"), m.MountPropagation, c),
-			recursiveReadOnly(path.Child("recursiveReadOnly"), m))
+			recursiveReadOnly(path.Child("recursiveReadOnly"), m),
+			bindMountOptions(idx.Child("bindMountOptions"), m.BindMountOptions))
+		source := s.volumes[m.Name]
+		f.AddIf(len(m.BindMountOptions) > 0 && source != nil && source.Image != nil,
+			field.Invalid(idx.Child("bindMountOptions"), m.BindMountOptions, "bindMountOptions may not be used with image volumes"))
+	}
+	return f.Errs
+}
+
+// bindMountOptions checks that each option is known, and is there once.
+func bindMountOptions(path *field.Path, options []string) field.ErrorList {
+	var f validation.Findings
+	for i, option := range options {
+		f.Merge(validation.OneOf(path.Index(i), corev1.BindMountOption(option),
+			corev1.BindMountOptionNoDev, corev1.BindMountOptionNoExec, corev1.BindMountOptionNoSUID))
+		f.AddIf(slices.Contains(options[:i], option), field.Duplicate(path.Index(i), option))
 	}
 	return f.Errs
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func downwardVolume(path *field.Path, s *corev1.DownwardAPIVolumeSource) field.ErrorList {
-	errs := fileMode(path.Child("defaultMode"), s.DefaultMode)
+	errs := append(fileMode(path.Child("defaultMode"), s.DefaultMode), UserID(path.Child("defaultUser"), s.DefaultUser)...)
 	for i := range s.Items {
 		errs = append(errs, downwardFile(path, &s.Items[i])...)
 	}
@@ -31,13 +31,13 @@ func downwardFile(path *field.Path, file *corev1.DownwardAPIVolumeFile) field.Er
 	default:
 		f.Add(field.Required(path, "one of fieldRef and resourceFieldRef is required"))
 	}
-	f.Merge(fileMode(path.Child("mode"), file.Mode))
+	f.Merge(fileMode(path.Child("mode"), file.Mode), UserID(path.Child("user"), file.User))
 	return f.Errs
 }
 
 func projectedVolume(path *field.Path, s *corev1.ProjectedVolumeSource) field.ErrorList {
 	p := projection{volume: path, files: sets.New[string]()}
-	p.Merge(fileMode(path.Child("defaultMode"), s.DefaultMode))
+	p.Merge(fileMode(path.Child("defaultMode"), s.DefaultMode), UserID(path.Child("defaultUser"), s.DefaultUser))
 	for i := range s.Sources {
 		p.source(path.Child("sources").Index(i), &s.Sources[i])
 	}
@@ -114,7 +114,7 @@ func (p *projection) token(path *field.Path, s *corev1.VolumeProjection) {
 	}
 	file := s.ServiceAccountToken.Path
 	p.Merge(validation.Present(p.volume, "path", file))
-	p.Merge(filePath(p.volume.Child("path"), file))
+	p.Merge(filePath(p.volume.Child("path"), file), UserID(path.Child("user"), s.ServiceAccountToken.User))
 }
 
 // trustBundle checks a source that writes trusted certificates (KEP-3257).
@@ -135,7 +135,7 @@ func (p *projection) trustBundle(path *field.Path, s *corev1.VolumeProjection) {
 	default:
 		p.Add(field.Required(path, "either name or signerName must be specified"))
 	}
-	p.Merge(validation.Present(path, "path", b.Path), filePath(path.Child("path"), b.Path))
+	p.Merge(validation.Present(path, "path", b.Path), UserID(path.Child("user"), b.User), filePath(path.Child("path"), b.Path))
 	p.file(b.Path, b.Path)
 }
 
@@ -145,6 +145,7 @@ func (p *projection) certificate(path *field.Path, s *corev1.VolumeProjection) {
 	p.Merge(
 		SignerName(path.Child("signerName"), c.SignerName),
 		UserAnnotations(path.Child("userAnnotations"), c.UserAnnotations),
+		UserID(path.Child("user"), c.User),
 		validation.OneOf(path.Child("keyType"), c.KeyType, "RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519"))
 	if seconds := c.MaxExpirationSeconds; seconds != nil {
 		path := path.Child("maxExpirationSeconds")

@@ -52,7 +52,7 @@ var volumeKinds = []volumeKind{
 		return append(validation.Present(path, "volumeID", s.VolumeID), diskPartition(path, s.Partition)...)
 	}),
 	kind("Secret", "secret", "", func(path *field.Path, s *corev1.SecretVolumeSource) field.ErrorList {
-		return keyVolume(path, "secretName", s.SecretName, s.DefaultMode, s.Items)
+		return keyVolume(path, "secretName", s.SecretName, s.DefaultMode, s.DefaultUser, s.Items)
 	}),
 	kind("NFS", "nfs", "", nfsVolume),
 	kind("ISCSI", "iscsi", "", iscsiVolume),
@@ -79,7 +79,7 @@ var volumeKinds = []volumeKind{
 		return flexVolume(path, s.Driver, s.Options)
 	}),
 	kind("ConfigMap", "configMap", "", func(path *field.Path, s *corev1.ConfigMapVolumeSource) field.ErrorList {
-		return keyVolume(path, "name", s.Name, s.DefaultMode, s.Items)
+		return keyVolume(path, "name", s.Name, s.DefaultMode, s.DefaultUser, s.Items)
 	}),
 	kind("AzureFile", "azureFile", "", func(path *field.Path, s *corev1.AzureFileVolumeSource) field.ErrorList {
 		return validation.Present(path, "secretName", s.SecretName, "shareName", s.ShareName)
@@ -140,9 +140,9 @@ func fileMode(path *field.Path, mode *int32) field.ErrorList {
 
 // keyVolume checks a volume with the keys of a Secret or ConfigMap. The argument "value" is the name of the
 // Secret or ConfigMap. The argument "name" is the name of the field that has this value.
-func keyVolume(path *field.Path, name, value string, mode *int32, items []corev1.KeyToPath) field.ErrorList {
+func keyVolume(path *field.Path, name, value string, mode *int32, user *int64, items []corev1.KeyToPath) field.ErrorList {
 	var f validation.Findings
-	f.Merge(validation.Present(path, name, value), fileMode(path.Child("defaultMode"), mode))
+	f.Merge(validation.Present(path, name, value), fileMode(path.Child("defaultMode"), mode), UserID(path.Child("defaultUser"), user))
 	for i := range items {
 		f.Merge(keyToPath(path.Child("items").Index(i), &items[i]))
 	}
@@ -154,15 +154,18 @@ func keyToPath(path *field.Path, item *corev1.KeyToPath) field.ErrorList {
 	f.Merge(
 		validation.Present(path, "key", item.Key, "path", item.Path),
 		filePath(path.Child("path"), item.Path),
-		fileMode(path.Child("mode"), item.Mode))
+		fileMode(path.Child("mode"), item.Mode),
+		UserID(path.Child("user"), item.User))
 	return f.Errs
 }
 
 func emptyDirVolume(path *field.Path, s *corev1.EmptyDirVolumeSource) field.ErrorList {
-	if s.SizeLimit == nil || s.SizeLimit.Sign() >= 0 {
-		return nil
+	var f validation.Findings
+	f.AddIf(s.SizeLimit != nil && s.SizeLimit.Sign() < 0, field.Forbidden(path.Child("sizeLimit"), "SizeLimit field must be a valid resource quantity"))
+	if m := s.Mode; m != nil && (*m < 0 || *m > 0o1777) {
+		f.Add(field.Invalid(path.Child("mode"), *m, "must be a number between 0 and 01777 (octal), both inclusive"))
 	}
-	return field.ErrorList{field.Forbidden(path.Child("sizeLimit"), "SizeLimit field must be a valid resource quantity")}
+	return f.Errs
 }
 
 func hostPathVolume(path *field.Path, s *corev1.HostPathVolumeSource) field.ErrorList {

@@ -113,6 +113,42 @@ func TestContainers(t *testing.T) {
 			},
 		},
 		{
+			name: "protocols of probes", reason: "HTTP/2 is without encryption, and to the pod itself",
+			change: func(_ *corev1.PodSpec, c *corev1.Container) {
+				get := func(protocol corev1.HTTPProtocol, scheme corev1.URIScheme, host string) *corev1.HTTPGetAction {
+					return &corev1.HTTPGetAction{Path: "/", Port: intstr.FromInt32(80), Scheme: scheme, Host: host, Protocol: &protocol}
+				}
+				c.LivenessProbe = &corev1.Probe{SuccessThreshold: 1, ProbeHandler: corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: 80, Mode: ptr.To(corev1.GRPCProbeMode("SSL"))}}}
+				c.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: get("HTTP3", "HTTP", "")}}
+				c.StartupProbe = &corev1.Probe{SuccessThreshold: 1, ProbeHandler: corev1.ProbeHandler{HTTPGet: get("HTTP2", "HTTPS", "h")}}
+				c.Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{HTTPGet: get("HTTP2", "HTTP", "h")}}
+			},
+			want: []string{
+				`spec.containers[0].lifecycle.postStart.httpGet.host: Invalid value: "h": must be empty when ` + "`protocol`" + ` is "HTTP2"`,
+				`spec.containers[0].livenessProbe.grpc.mode: Unsupported value: "SSL": supported values: "Plaintext", "TLS"`,
+				`spec.containers[0].readinessProbe.httpGet.protocol: Unsupported value: "HTTP3": supported values: "HTTP1", "HTTP2"`,
+				`spec.containers[0].startupProbe.httpGet.protocol: Invalid value: "HTTP2": is only supported with HTTP (H2C)`,
+			},
+		},
+		{
+			name: "options of mounts", reason: "an option is known, there once, and not for images",
+			change: func(s *corev1.PodSpec, c *corev1.Container) {
+				s.Volumes = []corev1.Volume{
+					{Name: "e", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+					{Name: "i", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "r", PullPolicy: corev1.PullAlways}}},
+				}
+				c.VolumeMounts = []corev1.VolumeMount{
+					{Name: "e", MountPath: "/e", BindMountOptions: []string{"noexec", "ro", "noexec"}},
+					{Name: "i", MountPath: "/i", BindMountOptions: []string{"nosuid"}},
+				}
+			},
+			want: []string{
+				`spec.containers[0].volumeMounts[0].bindMountOptions[1]: Unsupported value: "ro": supported values: "nodev", "noexec", "nosuid"`,
+				`spec.containers[0].volumeMounts[0].bindMountOptions[2]: Duplicate value: "noexec"`,
+				`spec.containers[0].volumeMounts[1].bindMountOptions: Invalid value: ["nosuid"]: bindMountOptions may not be used with image volumes`,
+			},
+		},
+		{
 			name: "lifecycle", reason: "a sleep before the stop has to be shorter than the grace period",
 			change: func(s *corev1.PodSpec, c *corev1.Container) {
 				s.TerminationGracePeriodSeconds = ptr.To[int64](5)

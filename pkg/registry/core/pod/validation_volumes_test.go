@@ -30,6 +30,38 @@ func TestVolumes(t *testing.T) {
 			want:   []string{"spec.volumes[0].emptyDir.sizeLimit: Forbidden: SizeLimit field must be a valid resource quantity"},
 		},
 		{
+			name: "mode", reason: "a folder may have the sticky bit",
+			source: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Mode: ptr.To[int32](0o2000)}},
+			want:   []string{"spec.volumes[0].emptyDir.mode: Invalid value: 1024: must be a number between 0 and 01777 (octal), both inclusive"},
+		},
+		{
+			name: "users of keys", reason: "a user of a file is a user of Linux",
+			source: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "c"}, DefaultUser: ptr.To[int64](-1),
+				Items: []corev1.KeyToPath{{Key: "k", Path: "k", User: ptr.To[int64](-1)}}}},
+			want: []string{
+				"spec.volumes[0].configMap.defaultUser: Invalid value: -1: must be between 0 and 2147483647, inclusive",
+				"spec.volumes[0].configMap.items[0].user: Invalid value: -1: must be between 0 and 2147483647, inclusive",
+			},
+		},
+		{
+			name: "users of projected files", reason: "a user of a file is a user of Linux",
+			source: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{DefaultUser: ptr.To[int64](-1), Sources: []corev1.VolumeProjection{
+				{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "t", User: ptr.To[int64](-1)}},
+				{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{
+					{Path: "d", FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}, User: ptr.To[int64](-1)}}}},
+				{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{Name: ptr.To("b"), Path: "b", User: ptr.To[int64](-1)}},
+				{PodCertificate: &corev1.PodCertificateProjection{SignerName: "e.com/s", KeyType: "ED25519", KeyPath: "c", User: ptr.To[int64](-1)}},
+			}}},
+			want: []string{
+				"spec.volumes[0].projected.defaultUser: Invalid value: -1: must be between 0 and 2147483647, inclusive",
+				"spec.volumes[0].projected.sources[0].serviceAccountToken.user: Invalid value: -1: must be between 0 and 2147483647, inclusive",
+				"spec.volumes[0].projected.sources[1].downwardAPI.user: Invalid value: -1: must be between 0 and 2147483647, inclusive",
+				"spec.volumes[0].projected.sources[2].clusterTrustBundle.user: Invalid value: -1: must be between 0 and 2147483647, inclusive",
+				"spec.volumes[0].projected.sources[3].podCertificate.user: Invalid value: -1: must be between 0 and 2147483647, inclusive",
+				"spec.volumes[0].projected.sources[0].serviceAccountToken: Forbidden: must not be specified when serviceAccountName is not set",
+			},
+		},
+		{
 			name: "host path", reason: "a path on the host contains no '..', and its type has to be known",
 			source: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/a/../b", Type: ptr.To(corev1.HostPathType("Pipe"))}},
 			want: []string{
