@@ -23,7 +23,7 @@ func jobScheduling(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 		f.AddIf(count > parallelism, field.Invalid(path.Child("schedulingPolicy", "gang", "minCount"), count,
 			fmt.Sprintf("must not be greater than parallelism (%d)", parallelism)))
 	}
-	f.AddIf((policy == nil || policy.Basic != nil) && mode != nil && mode.All != nil, field.Invalid(path.Child("disruptionMode"), "",
+	f.AddIf((policy == nil || policy.Basic != nil) && mode != nil && mode.All != nil && mode.Single == nil, field.Invalid(path.Child("disruptionMode"), "",
 		"the disruptionMode `all` is not supported with the Basic scheduling policy"))
 	return f.Errs
 }
