@@ -41,8 +41,8 @@ func TestDiskFull(t *testing.T) {
 		case <-ctx.Done():
 			return os.Remove(ballast)
 		}
-		if code := p.cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(p.output.String(), syscall.ENOSPC.Error()) {
-			return fmt.Errorf("want the exit code 1 and %q, got %d: %s", syscall.ENOSPC, code, p.output)
+		if code, reason := p.cmd.ProcessState.ExitCode(), syscall.ENOSPC.Error(); code != 1 || !strings.Contains(p.output.String(), reason) {
+			return fmt.Errorf("want the exit code 1 and %q, got %d: %s", reason, code, p.output)
 		}
 		return errors.Join(os.Remove(ballast), p.start(ctx))
 	}}

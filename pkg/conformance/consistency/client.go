@@ -135,12 +135,9 @@ func outcomeOf(err error, name, resource string) (Outcome, string) {
 	if err == nil {
 		return OK, ""
 	}
-	var status apierrors.APIStatus
-	if s, is := err.(apierrors.APIStatus); is { //nolint:errorlint // an error around it isn't the server's answer
-		status = s
-	}
+	status, answered := err.(apierrors.APIStatus)
 	switch {
-	case status == nil || status.Status().Code >= http.StatusInternalServerError || status.Status().Code < http.StatusBadRequest:
+	case !answered || status.Status().Code >= http.StatusInternalServerError || status.Status().Code < http.StatusBadRequest:
 		return Unknown, err.Error()
 	case apierrors.IsNotFound(err) && about(status.Status(), name, resource):
 		return NotFound, ""
