@@ -34,11 +34,11 @@ var listSteps = []loadStep{
 	{row: &listAll, measure: lists(1, listRounds, (*load).protobuf, metav1.ListOptions{})},
 	{row: &listCached, measure: lists(1, listRounds, (*load).protobuf, metav1.ListOptions{ResourceVersion: "0"})},
 	{row: &listJSON, measure: lists(1, listRounds, (*load).inJSON, metav1.ListOptions{})},
-	{row: &listPages, measure: pages},
+	{row: &listPages, measure: (*load).pages},
 	{row: &listTenth, measure: lists(1, listRounds, (*load).protobuf, metav1.ListOptions{LabelSelector: tenth})},
-	{row: &watchTenth, measure: watchStarts},
+	{row: &watchTenth, measure: (*load).watchStarts},
 	{row: &eventsBeside, measure: events(100, podEvents)},
-	{row: &deletePods, measure: deletePodsOf, turns: 1},
+	{row: &deletePods, measure: (*load).deletePods, turns: 1},
 }
 
 // measureLists measures lists, watches and a deletecollection of many pods.
@@ -113,7 +113,7 @@ func lists(clients, rounds int, client func(*load) rest.Interface, options metav
 }
 
 // pages lists the pods in pages of 500, as kubectl does.
-func pages(l *load, ctx context.Context) (turn, error) {
+func (l *load) pages(ctx context.Context) (turn, error) {
 	took, measured, err := l.turn(1, func() error {
 		options := metav1.ListOptions{Limit: 500}
 		for {
@@ -129,7 +129,7 @@ func pages(l *load, ctx context.Context) (turn, error) {
 }
 
 // watchStarts begins watches that select every tenth pod. The figure is the time until a watch has sent these pods.
-func watchStarts(l *load, ctx context.Context) (turn, error) {
+func (l *load) watchStarts(ctx context.Context) (turn, error) {
 	took, measured, err := l.turn(listRounds, func() error {
 		for range listRounds {
 			events, err := l.pods.Watch(ctx, metav1.ListOptions{LabelSelector: tenth})
@@ -149,9 +149,9 @@ func watchStarts(l *load, ctx context.Context) (turn, error) {
 	return measured, err
 }
 
-// deletePodsOf deletes all pods. The figure is the number of deleted pods per second. A server ends a request after a
+// deletePods deletes all pods. The figure is the number of deleted pods per second. A server ends a request after a
 // minute, so the request is repeated until no pod is left.
-func deletePodsOf(l *load, ctx context.Context) (turn, error) {
+func (l *load) deletePods(ctx context.Context) (turn, error) {
 	list, err := l.pods.List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return turn{}, err

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"fmt"
+	"path"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,9 +22,8 @@ import (
 )
 
 const (
-	// longList and longListBytes are the number of objects and their estimated size from which a list counts as long. The
-	// list that follows a long list makes the resource's watch cache. The store answers shorter lists in less time than it
-	// takes to fill a new cache.
+	// longList and longListBytes are the number of objects and their estimated size from which a list counts as long (see
+	// listPays). The store answers shorter lists in less time than it takes to fill a new cache.
 	longList      = 200
 	longListBytes = 1 << 20
 
@@ -35,8 +35,7 @@ const (
 
 // lazyCache is a store that gets its watch cache when a request first needs it. A watch needs a cache (see WithoutCache
 // for the exception), and so does a read of a resource version, because only a cache can wait for the version. A list of
-// any version with a limit also needs a cache (see storeLists), and so does a list that begins after a long one has begun:
-// of the lists of a large collection at the same time, all but the first share the objects that the cache decodes.
+// any version with a limit also needs a cache (see storeLists). Long lists share the objects of the cache (see listPays).
 //
 // A cache takes ten goroutines and 100 kB. A server has some eighty resources, and most tests and users need five
 // of them.
@@ -208,7 +207,7 @@ func (s *lazyCache) Get(ctx context.Context, key string, opts storage.GetOptions
 
 // GetList implements storage.Interface.
 func (s *lazyCache) GetList(ctx context.Context, key string, opts storage.ListOptions, out runtime.Object) error {
-	if s.cached.Load() == nil && storeLists(opts) && !s.followsLong(ctx, key, opts) {
+	if s.cached.Load() == nil && storeLists(opts) && !s.listPays(ctx, key, opts) {
 		return s.Interface.GetList(ctx, key, opts, out)
 	}
 	c, err := s.cache(ctx, 0)
@@ -218,9 +217,11 @@ func (s *lazyCache) GetList(ctx context.Context, key string, opts storage.ListOp
 	return c.GetList(ctx, key, opts, out)
 }
 
-// followsLong reports whether a long list began before the list of the arguments. The pages after the first one belong to
-// the list of the first page.
-func (s *lazyCache) followsLong(ctx context.Context, key string, opts storage.ListOptions) bool {
+// listPays reports whether a list pays for making the cache. A long list of all objects does: most clients that list all
+// objects watch them afterwards, which needs the cache, and others may list them at the same time. So does each list after
+// a long list of some objects or a long page. The pages after the first one belong to the list of the first page.
+func (s *lazyCache) listPays(ctx context.Context, key string, opts storage.ListOptions) bool {
+	page := opts.Predicate.Limit
 	if opts.Predicate.Continue != "" || !opts.Recursive {
 		return false
 	}
@@ -232,10 +233,14 @@ func (s *lazyCache) followsLong(ctx context.Context, key string, opts storage.Li
 		return false // the list reports the error
 	}
 	// With a selector, the store decodes objects until a page has as many as the limit.
-	if page := opts.Predicate.Limit; 0 < page && page < objects && opts.Predicate.Empty() {
+	if 0 < page && page < objects && opts.Predicate.Empty() {
 		objects, bytes = page, bytes/objects*page
 	}
-	return (objects >= longList || bytes >= longListBytes) && s.long.Swap(true)
+	if objects < longList && bytes < longListBytes {
+		return false
+	}
+	before := s.long.Swap(true)
+	return before || page == 0 && path.Clean(key) == path.Clean(s.prefix)
 }
 
 // storeLists reports whether the store answers a list in the same way as a cache.
