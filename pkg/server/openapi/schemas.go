@@ -77,9 +77,20 @@ func (s *Schemas) newDefinitionName() func(string) (string, spec.Extensions) {
 		metav1.AddToGroupVersion(others, gv)
 	}
 	namer := openapi.NewDefinitionNamer(s.table.Scheme(), others)
+	type definition struct {
+		name       string
+		extensions spec.Extensions
+	}
+	// The builders ask again for each operation. The extensions of DeleteOptions, for example, have some sixty versions.
+	var definitions sync.Map // by the name of the Go type
 	return func(name string) (string, spec.Extensions) {
-		name, extensions := namer.GetDefinitionName(name)
-		return name, withoutInternal(extensions)
+		known, ok := definitions.Load(name)
+		if !ok {
+			unique, extensions := namer.GetDefinitionName(name)
+			known, _ = definitions.LoadOrStore(name, definition{unique, withoutInternal(extensions)})
+		}
+		d := known.(definition)
+		return d.name, maps.Clone(d.extensions)
 	}
 }
 
