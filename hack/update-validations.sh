@@ -22,6 +22,7 @@ versions=(
 	node/v1
 	rbac/v1
 	resource/v1
+	resource/v1alpha3
 	resource/v1beta1
 	scheduling/v1beta1
 	storage/v1

@@ -13,6 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/admissionregistration"
 	"github.com/miniapi-dev/miniapi/pkg/registry/apiregistration"
+	"github.com/miniapi-dev/miniapi/pkg/registry/apiserverinternal"
 	"github.com/miniapi-dev/miniapi/pkg/registry/apps"
 	"github.com/miniapi-dev/miniapi/pkg/registry/authentication"
 	"github.com/miniapi-dev/miniapi/pkg/registry/authorization"
@@ -62,6 +63,7 @@ var table = sync.OnceValue(func() *registry.Table {
 		flowcontrol.Group,
 		resource.Group,
 		storagemigration.Group,
+		apiserverinternal.Group,
 	)
 	utilruntime.Must(err)
 	return t

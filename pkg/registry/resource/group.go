@@ -10,6 +10,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	declarativev1 "github.com/miniapi-dev/miniapi/pkg/registry/declarative/resource/v1"
+	declarativev1alpha3 "github.com/miniapi-dev/miniapi/pkg/registry/declarative/resource/v1alpha3"
 	declarativev1beta1 "github.com/miniapi-dev/miniapi/pkg/registry/declarative/resource/v1beta1"
 )
 
@@ -20,7 +21,7 @@ var Group = registry.Group{
 		{Name: "v1", AddToScheme: resourcev1.AddToScheme, AddValidations: declarativev1.RegisterValidations, Priority: 21},
 		{Name: "v1beta2", AddToScheme: resourcev1beta2.AddToScheme, OnDemand: true, Priority: 15},
 		{Name: "v1beta1", AddToScheme: resourcev1beta1.AddToScheme, AddValidations: declarativev1beta1.RegisterValidations, OnDemand: true},
-		{Name: "v1alpha3", AddToScheme: resourcev1alpha3.AddToScheme, OnDemand: true, Priority: 1},
+		{Name: "v1alpha3", AddToScheme: resourcev1alpha3.AddToScheme, AddValidations: declarativev1alpha3.RegisterValidations, OnDemand: true, Priority: 1},
 	},
 	Priority:    16200,
 	Conversions: conversions(),
@@ -29,6 +30,7 @@ var Group = registry.Group{
 		deviceTaintRuleKind,
 		resourceClaimKind,
 		resourceClaimTemplateKind,
+		resourcePoolStatusRequestKind,
 		resourceSliceKind,
 	},
 }
