@@ -172,7 +172,7 @@ func (f *first) read(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	defer body.Close() //nolint:errcheck // the body has been read
+	defer body.Close()
 	_, err = io.Copy(io.Discard, body)
 	return err
 }

@@ -102,7 +102,7 @@ func lists(clients, rounds int, client func(*load) rest.Interface, options metav
 			if err != nil {
 				return err
 			}
-			defer body.Close() //nolint:errcheck // the body has been read
+			defer body.Close()
 			_, err = io.Copy(io.Discard, body)
 			return err
 		}
