@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"log"
+	"log" //nolint:depguard // httputil.ReverseProxy takes a *log.Logger
 	"maps"
 	"net/http"
 	"net/http/httptest"

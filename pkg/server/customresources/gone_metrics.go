@@ -48,20 +48,6 @@ type metricVector interface {
 	DeletePartialMatch(labels prometheus.Labels) int
 }
 
-// removeSeries removes the series of a custom resource, and returns their number.
-func removeSeries(vectors []metricVector, resource schema.GroupResource) (removed int) {
-	for _, labels := range []prometheus.Labels{
-		{"group": resource.Group, "resource": resource.Resource},
-		{"resource": resource.String()},
-		{"crd_name": resource.String()},
-	} {
-		for _, v := range vectors {
-			removed += v.DeletePartialMatch(labels)
-		}
-	}
-	return removed
-}
-
 // resourceMetrics returns the metrics of the process with a label for resources. The registry lists only descriptions of
 // metrics, but names the metric that is in the way of another one with the same description.
 func resourceMetrics() []metricVector {
