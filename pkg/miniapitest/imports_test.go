@@ -19,13 +19,13 @@ func TestImports(t *testing.T) {
 		ours + "/engine/process": true,
 		ours + "/engine/program": true,
 		ours + "/engine/wire":    true,
+		ours + "/fault":          true,
 		ours + "/manifests":      true,
 		ours + "/reviews":        true,
 		ours + "/trace":          true,
 
-		ours + "/internal/filelock":   true,
-		ours + "/internal/handlerend": true,
-		ours + "/internal/tree":       true,
+		ours + "/internal/filelock": true,
+		ours + "/internal/tree":     true,
 	}
 	for _, name := range dependencies(t, "k8s.io/client-go/kubernetes", "k8s.io/client-go/dynamic", "k8s.io/client-go/restmapper",
 		"k8s.io/client-go/discovery/cached/memory", "k8s.io/client-go/tools/clientcmd") {
