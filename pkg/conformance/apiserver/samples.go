@@ -29,7 +29,7 @@ type samples map[string]trial.Object
 
 func readSamples() (samples, error) {
 	s := samples{}
-	if err := yaml.Unmarshal(objectsYAML, &s); err != nil {
+	if err := yaml.UnmarshalStrict(objectsYAML, &s); err != nil {
 		return nil, fmt.Errorf("the embedded file objects.yaml: %w", err)
 	}
 	return s, nil
