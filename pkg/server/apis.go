@@ -28,7 +28,6 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/core"
 	"github.com/miniapi-dev/miniapi/pkg/registry/core/connect"
 	"github.com/miniapi-dev/miniapi/pkg/registry/core/service"
-	"github.com/miniapi-dev/miniapi/pkg/registry/rbac"
 	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/direct"
@@ -267,7 +266,7 @@ func dependencies(c *Config) (registry.Dependencies, error) {
 			core.EventTTL(o.EventTTL),
 			core.NamespaceController(o.Controllers.Has("namespace-controller")),
 			core.ServiceAccountTokens{Issuer: c.authentication.Tokens, Audiences: c.generic.Authentication.APIAudiences},
-			rbac.Escalation(c.authorization.escalation),
+			c.escalation,
 			service.Network{
 				ClusterIPs: o.serviceRange, NodePorts: o.ServiceNodePortRange, Addresses: c.clients.typed.NetworkingV1().IPAddresses(),
 			},

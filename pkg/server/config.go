@@ -13,6 +13,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
+	"github.com/miniapi-dev/miniapi/pkg/registry/rbac"
 	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 	"github.com/miniapi-dev/miniapi/pkg/server/audit"
 	"github.com/miniapi-dev/miniapi/pkg/server/discovery"
@@ -41,7 +42,7 @@ type Config struct {
 	// written is called after each write of an object, and before the answer to the client.
 	written        func(schema.GroupResource, runtime.Object)
 	authentication authenticated
-	authorization  authorized
+	escalation     rbac.Escalation // checks the writes of roles
 	webhooks       webhooks
 	served         *servedAPIs
 	// trace records the decisions of admission about requests.
@@ -107,7 +108,7 @@ func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 	if err != nil {
 		return nil, err
 	}
-	authorization, err := authorize(o, generic, clients, l)
+	escalation, err := authorize(o, generic, clients, l)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +133,7 @@ func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 	generic.BuildHandlerChainFunc = handlerChain(o, served, decisions, injector, endpoint)
 	return &Config{
 		options: o, generic: generic, lifetime: l, connections: connections, endpoint: endpoint, etcd: store, keys: keys, tracer: tracer, clients: clients,
-		written: written, authentication: authentication, authorization: authorization, webhooks: webhooks, served: served, trace: decisions, faults: injector,
+		written: written, authentication: authentication, escalation: escalation, webhooks: webhooks, served: served, trace: decisions, faults: injector,
 		bootstrapped: bootstrapped,
 	}, nil
 }

@@ -1,14 +1,13 @@
 package server
 
 import (
-	"context"
 	"crypto"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/rbac"
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication"
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization/rbacauthorizer"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
@@ -68,21 +67,15 @@ func authenticate(o CompletedOptions, generic *genericapiserver.Config, clients 
 	return authenticated{applied, authenticateControllers(&generic.Authentication)}, nil
 }
 
-// authorized is what authorization gives to other parts of the server.
-type authorized struct {
-	// escalation refuses the write of a role that grants more than the user may do. It is on in all modes, because
-	// another authorizer may use the roles.
-	escalation func(ctx context.Context, obj, old runtime.Object) error
-}
-
-// authorize configures the authorization of requests.
-func authorize(o CompletedOptions, generic *genericapiserver.Config, clients *clients, l *lifetime) (authorized, error) {
+// authorize configures the authorization of requests. It returns the check of the writes of roles that grant more than
+// the user may do. The check is on in all modes, because another authorizer may use the roles.
+func authorize(o CompletedOptions, generic *genericapiserver.Config, clients *clients, l *lifetime) (rbac.Escalation, error) {
 	built, err := o.Authorization.Build(l.life, clients.informers, generic.APIServerID)
 	if err != nil {
-		return authorized{}, err
+		return nil, err
 	}
 	l.follow(built.Config)
 	generic.Authorization.Authorizer, generic.RuleResolver = built.Authorizer, built.RuleResolver
 	// The check reads roles by requests: the informers of the authorizer may lag behind writes.
-	return authorized{rbacauthorizer.NewEscalationChecker(rbacauthorizer.FromClient(clients.typed.RbacV1()), built.Authorizer).Check}, nil
+	return rbacauthorizer.NewEscalationChecker(rbacauthorizer.FromClient(clients.typed.RbacV1()), built.Authorizer).Check, nil
 }
