@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-out=${1:-pkg/registry/openapi}
+out=${1:-pkg/registry/generatedopenapi}
 
 # The version of the generator is the version of k8s.io/kube-openapi in go.mod.
 version=$(go list -m -f '{{.Version}}' k8s.io/kube-openapi)
@@ -40,7 +40,7 @@ mkdir -p "$out"
 	--go-header-file hack/boilerplate.go.txt \
 	--output-dir "$out" \
 	--output-file zz_generated.openapi.go \
-	--output-pkg github.com/miniapi-dev/miniapi/pkg/registry/openapi \
+	--output-pkg github.com/miniapi-dev/miniapi/pkg/registry/generatedopenapi \
 	--report-filename /dev/null \
 	"${groups[@]}" "${own[@]}" "${others[@]}"
 
@@ -60,6 +60,6 @@ for package in "${groups[@]}" "${own[@]}" "${others[@]}"; do
 	fi
 done
 
-if [[ $out == pkg/registry/openapi ]]; then
-	go build ./pkg/registry/openapi
+if [[ $out == pkg/registry/generatedopenapi ]]; then
+	go build ./pkg/registry/generatedopenapi
 fi

@@ -17,11 +17,11 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 	"github.com/miniapi-dev/miniapi/pkg/conformance/incluster"
-	"github.com/miniapi-dev/miniapi/test/conformance/node"
+	"github.com/miniapi-dev/miniapi/test/fakenode"
 )
 
 // clusterOfOneNode runs a server with a stand-in for a node. The containers of the node run miniapi.
-func clusterOfOneNode(t *testing.T, o node.Options) (kubeconfig string, c kubernetes.Interface, n *node.Node) {
+func clusterOfOneNode(t *testing.T, o fakenode.Options) (kubeconfig string, c kubernetes.Interface, n *fakenode.Node) {
 	t.Helper()
 	server, config := serve(t)
 	o.Client, o.Selector = client(t, config), incluster.Selector
@@ -30,7 +30,7 @@ func clusterOfOneNode(t *testing.T, o node.Options) (kubeconfig string, c kubern
 		cmd.Env = []string{asProgram + "=1"}
 		return cmd
 	}
-	return server.kubeconfig(t), o.Client, node.Start(t, o)
+	return server.kubeconfig(t), o.Client, fakenode.Start(t, o)
 }
 
 // inCluster are patterns of the cases that depend on the network path from the server to a webhook: reviews, faults of
@@ -41,7 +41,7 @@ const inCluster = "matrix.review.create,failure.*,timeout.*,conversion.request,s
 // servers need the relay, because they can't connect to the machine that runs the suite.
 func TestConformanceInCluster(t *testing.T) {
 	t.Parallel()
-	kubeconfig, c, n := clusterOfOneNode(t, node.Options{})
+	kubeconfig, c, n := clusterOfOneNode(t, fakenode.Options{})
 	code, stdout, stderr := start(t, "miniapi", "conformance", "apiserver", "--kubeconfig", kubeconfig, "--webhook-image", "miniapi:test", "--only", inCluster).exit(t)
 	if code != 0 || !strings.Contains(stdout, " 0 failed") || !strings.Contains(stderr, "from the image miniapi:test") {
 		t.Errorf("want no failed case, got exit code %d, %q and %q", code, stdout, stderr)
@@ -53,7 +53,7 @@ func TestConformanceInCluster(t *testing.T) {
 // run leaves the Deployment, and --cleanup removes it.
 func TestConformanceInClusterInterrupted(t *testing.T) {
 	t.Parallel()
-	kubeconfig, c, n := clusterOfOneNode(t, node.Options{})
+	kubeconfig, c, n := clusterOfOneNode(t, fakenode.Options{})
 	run := func() *process {
 		p := start(t, "miniapi", "conformance", "apiserver", "--kubeconfig", kubeconfig, "--webhook-image", "miniapi:test")
 		waitFor(t, "a case runs", func() bool {
@@ -88,7 +88,7 @@ func TestConformanceInClusterInterrupted(t *testing.T) {
 // error has the pod's message, and the command removes all objects that it has created.
 func TestConformanceInClusterNotReady(t *testing.T) {
 	t.Parallel()
-	kubeconfig, c, n := clusterOfOneNode(t, node.Options{PullError: "manifest unknown"})
+	kubeconfig, c, n := clusterOfOneNode(t, fakenode.Options{PullError: "manifest unknown"})
 	code, _, stderr := start(t, "miniapi", "conformance", "apiserver", "--kubeconfig", kubeconfig, "--webhook-image", "miniapi:test", "--webhook-timeout", "15s").exit(t)
 	if want := "not ready after 15s: pod conformance-webhooks-0 doesn't start: ErrImagePull: manifest unknown"; code != cli.ExitUsage || !strings.Contains(stderr, want) {
 		t.Errorf("want exit code %d and %q, got %d and %q", cli.ExitUsage, want, code, stderr)
@@ -101,7 +101,7 @@ func TestConformanceInClusterNotReady(t *testing.T) {
 }
 
 // nothingLeft checks that a run has left neither objects nor processes.
-func nothingLeft(t *testing.T, c kubernetes.Interface, n *node.Node) {
+func nothingLeft(t *testing.T, c kubernetes.Interface, n *fakenode.Node) {
 	t.Helper()
 	waitFor(t, "the pods end", func() bool { return len(n.Running()) == 0 })
 	noObjectsLeft(t, c)

@@ -20,8 +20,8 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/suite"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/webhooks"
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/inputs"
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/webhooktest/inputs"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/webhooktest/webhooksuite"
 )
 
 // conformanceWebhookOptions are the flags of "miniapi conformance webhook".
@@ -133,7 +133,7 @@ func (o *conformanceWebhookOptions) runCommand(ctx context.Context, out, progres
 }
 
 // tokens returns the tokens of the flags, or nil.
-func (o *conformanceWebhookOptions) tokens() (*webhook.Tokens, error) {
+func (o *conformanceWebhookOptions) tokens() (*webhooksuite.Tokens, error) {
 	if o.tokenKey == "" {
 		return nil, nil
 	}
@@ -145,7 +145,7 @@ func (o *conformanceWebhookOptions) tokens() (*webhook.Tokens, error) {
 	if !ok {
 		return nil, fmt.Errorf("--token-key %s: a key of the type %T can't sign", o.tokenKey, key)
 	}
-	return &webhook.Tokens{Issuer: o.tokenIssuer, Key: signer}, nil
+	return &webhooksuite.Tokens{Issuer: o.tokenIssuer, Key: signer}, nil
 }
 
 // calls returns whether a selected case calls the webhook. The cases config.* only read the webhook's configuration.

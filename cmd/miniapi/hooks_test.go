@@ -24,8 +24,8 @@ import (
 	hooksv1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/hooks/v1alpha1"
 	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
-	hookclient "github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/extension"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/hookclient"
 )
 
 // quotaExtension starts a runtime extension. The handler of the extension answers with a success and the Kubernetes

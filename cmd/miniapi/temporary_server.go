@@ -13,7 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 	"github.com/miniapi-dev/miniapi/pkg/server"
-	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
+	"github.com/miniapi-dev/miniapi/pkg/server/authz"
 )
 
 // temporaryServer is a server for the time of one command that needs admission or the API and no stored objects. It listens on a free port, serves every version of every API, and
@@ -31,7 +31,7 @@ func (d temporaryServer) do(ctx context.Context, errOut io.Writer, work func(con
 	run := launch.NewOptions(server.NewOptions())
 	run.Server.Controllers = d.controllers
 	run.Server.Serving.BindPort = 0
-	run.Server.Authorization.Modes = []string{authorization.ModeAlwaysAllow}
+	run.Server.Authorization.Modes = []string{authz.ModeAlwaysAllow}
 	run.Server.APIs.RuntimeConfig = map[string]string{"api/all": "true", "api/legacy": "true"}
 	run.Server.FeatureGates = map[string]bool{"GenericWorkload": true} // workloads and groups of pods need it
 	if err := run.Begin(errOut, &logging.Quiet{To: errOut}); err != nil {

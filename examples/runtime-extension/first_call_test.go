@@ -23,8 +23,8 @@ import (
 	clusterapi "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1"
 	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
-	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
-	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/registry"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/hookclient"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/hookregistry"
 )
 
 // BenchmarkFirstCall measures the time from the start of the extension's process to the answer of its first call. The
@@ -63,13 +63,13 @@ func firstCall(b *testing.B, program, certs string, ca []byte, hooks *catalog.Ca
 	if err != nil {
 		b.Fatal(err)
 	}
-	connector, err := client.NewHTTPSConnector(client.ConnectorOptions{})
+	connector, err := hookclient.NewHTTPSConnector(hookclient.ConnectorOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer connector.Close()
-	handlers := registry.New()
-	caller, err := client.New(client.Options{Catalog: hooks, Registry: handlers, Connector: connector})
+	handlers := hookregistry.New()
+	caller, err := hookclient.New(hookclient.Options{Catalog: hooks, Registry: handlers, Connector: connector})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/webhooktest"
 )
 
 func TestOwners(t *testing.T) {
@@ -33,5 +33,5 @@ func TestOwners(t *testing.T) {
 // The handler follows the protocol of admission webhooks, and its configuration follows good practice.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	conformance.Webhook(t, Handler(), conformance.Configuration("config/webhook.yaml"))
+	webhooktest.Handler(t, Handler(), webhooktest.Configuration("config/webhook.yaml"))
 }

@@ -31,9 +31,9 @@ import (
 	hooksv1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/hooks/v1alpha1"
 	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
-	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/extension"
-	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/registry"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/hookclient"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/hookregistry"
 	"github.com/miniapi-dev/miniapi/pkg/server/hookcalls"
 )
 
@@ -159,7 +159,7 @@ func (e *extensions) firstCall(ctx context.Context, name string) (time.Duration,
 	if err := awaitHandlers(name, changes); err != nil {
 		return 0, err
 	}
-	body, err := json.Marshal(client.Call{Hook: "BeforeClusterCreate", Handler: "quota." + name, Object: []byte(`{"kind":"Cluster","metadata":{"namespace":"default","name":"c"}}`)})
+	body, err := json.Marshal(hookclient.Call{Hook: "BeforeClusterCreate", Handler: "quota." + name, Object: []byte(`{"kind":"Cluster","metadata":{"namespace":"default","name":"c"}}`)})
 	if err != nil {
 		return 0, err
 	}
@@ -168,7 +168,7 @@ func (e *extensions) firstCall(ctx context.Context, name string) (time.Duration,
 	if err != nil {
 		return 0, err
 	}
-	var result client.Result
+	var result hookclient.Result
 	err = json.Unmarshal(data, &result)
 	if err == nil && result.Error != "" {
 		err = errors.New(result.Error)
@@ -217,13 +217,13 @@ func overhead(ctx context.Context) (float64, error) {
 		_, _ = io.WriteString(w, `{"status":"Success","retryAfterSeconds":0}`)
 	}))
 	defer plain.Close()
-	connector, err := client.NewHTTPSConnector(client.ConnectorOptions{})
+	connector, err := hookclient.NewHTTPSConnector(hookclient.ConnectorOptions{})
 	if err != nil {
 		return 0, err
 	}
 	defer connector.Close()
-	handlers := registry.New()
-	caller, err := client.New(client.Options{Catalog: hooks, Registry: handlers, Connector: connector})
+	handlers := hookregistry.New()
+	caller, err := hookclient.New(hookclient.Options{Catalog: hooks, Registry: handlers, Connector: connector})
 	if err != nil {
 		return 0, err
 	}
@@ -272,7 +272,7 @@ func clientConfigOf(server *httptest.Server) runtimev1.ClientConfig {
 }
 
 // post sends a request and ignores the content of the answer.
-func post(ctx context.Context, connection client.Connection, body []byte) error {
+func post(ctx context.Context, connection hookclient.Connection, body []byte) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, connection.URL.String(), bytes.NewReader(body))
 	if err != nil {
 		return err

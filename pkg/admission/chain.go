@@ -19,9 +19,9 @@ import (
 	"k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
 
+	"github.com/miniapi-dev/miniapi/pkg/admission/admissionpolicy"
+	"github.com/miniapi-dev/miniapi/pkg/admission/admissionwebhook"
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/resourcequota"
-	"github.com/miniapi-dev/miniapi/pkg/admission/policy"
-	"github.com/miniapi-dev/miniapi/pkg/admission/webhook"
 	"github.com/miniapi-dev/miniapi/pkg/storage/informer"
 )
 
@@ -44,7 +44,7 @@ type Dependencies struct {
 	// TypeConverter merges the apply configurations of mutating policies into objects of built-in types. If it is
 	// nil, the plugin MutatingAdmissionPolicy fetches the schemas from the server.
 	TypeConverter managedfields.TypeConverter
-	// Definition returns the CustomResourceDefinition of a kind; see [policy.Environment].
+	// Definition returns the CustomResourceDefinition of a kind; see [admissionpolicy.Environment].
 	Definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition
 
 	// Services resolves the services of webhooks to addresses, and WebhookAuth authenticates the server to webhooks. See
@@ -52,7 +52,7 @@ type Dependencies struct {
 	Services    webhookutil.ServiceResolver
 	WebhookAuth webhookutil.AuthenticationInfoResolverWrapper
 	// WebhookTokens authenticates the server to webhooks. It is nil if the server doesn't authenticate itself.
-	WebhookTokens webhook.TokenSource
+	WebhookTokens admissionwebhook.TokenSource
 	// Explain adds an explanation to the error of a refused request; see [Explain].
 	Explain Explain
 
@@ -141,8 +141,8 @@ func (c *chain) initialize(plugin admission.Interface) {
 	}
 }
 
-func (c *chain) policyEnvironment() policy.Environment {
-	return policy.Environment{
+func (c *chain) policyEnvironment() admissionpolicy.Environment {
+	return admissionpolicy.Environment{
 		Observe:       c.Informers.Barrier().Observe,
 		Started:       c.Informers.Follow,
 		TypeConverter: c.TypeConverter,

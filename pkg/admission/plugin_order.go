@@ -12,6 +12,8 @@ import (
 	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 
+	"github.com/miniapi-dev/miniapi/pkg/admission/admissionpolicy"
+	"github.com/miniapi-dev/miniapi/pkg/admission/admissionwebhook"
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/always"
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/alwayspullimages"
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/certificateapproval"
@@ -45,8 +47,6 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/serviceaccount"
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/storageobjectinuseprotection"
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/taintnodesbycondition"
-	"github.com/miniapi-dev/miniapi/pkg/admission/policy"
-	"github.com/miniapi-dev/miniapi/pkg/admission/webhook"
 )
 
 // plugin is one plugin of the chain.
@@ -139,19 +139,19 @@ func newNamespaceLifecycle(*chain, io.Reader) (admission.Interface, error) {
 }
 
 func newMutatingWebhook(c *chain, config io.Reader) (admission.Interface, error) {
-	return webhook.NewMutating(config, c.WebhookTokens)
+	return admissionwebhook.NewMutating(config, c.WebhookTokens)
 }
 
 func newValidatingWebhook(c *chain, config io.Reader) (admission.Interface, error) {
-	return webhook.NewValidating(config, c.WebhookTokens)
+	return admissionwebhook.NewValidating(config, c.WebhookTokens)
 }
 
 func newMutatingPolicy(c *chain, config io.Reader) (admission.Interface, error) {
-	return policy.NewMutating(config, c.policyEnvironment())
+	return admissionpolicy.NewMutating(config, c.policyEnvironment())
 }
 
 func newValidatingPolicy(c *chain, config io.Reader) (admission.Interface, error) {
-	return policy.NewValidating(config, c.policyEnvironment())
+	return admissionpolicy.NewValidating(config, c.policyEnvironment())
 }
 
 func newDefaultTolerationSeconds(c *chain, _ io.Reader) (admission.Interface, error) {

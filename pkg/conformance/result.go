@@ -3,7 +3,7 @@ package conformance
 import (
 	"time"
 
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/webhooktest/webhooksuite"
 )
 
 // Status is the outcome of a case.
@@ -20,17 +20,17 @@ const (
 )
 
 // Level is the importance of a finding. The zero value counts as LevelError, which fails the case.
-type Level = webhook.Level
+type Level = webhooksuite.Level
 
 // The levels of findings.
 const (
-	LevelError   = webhook.LevelError
-	LevelWarning = webhook.LevelWarning
-	LevelAdvice  = webhook.LevelAdvice
+	LevelError   = webhooksuite.LevelError
+	LevelWarning = webhooksuite.LevelWarning
+	LevelAdvice  = webhooksuite.LevelAdvice
 )
 
 // Finding is a difference between a promise and the observed behaviour.
-type Finding = webhook.Finding
+type Finding = webhooksuite.Finding
 
 // Result tells whether a case has passed, with its findings.
 type Result struct {

@@ -5,17 +5,17 @@ import (
 	"errors"
 	"time"
 
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/webhooktest/webhooksuite"
 )
 
 // webhookCost is the approximate duration of a case with a few calls of a webhook.
 const webhookCost = 50 * time.Millisecond
 
-// WebhookCases returns the cases of pkg/miniapitest/conformance/webhook for a suite. If the suite is nil, the cases can
-// be listed, but not run. In Go tests, call conformance.Webhook of pkg/miniapitest/conformance instead.
-func WebhookCases(suite *webhook.Suite) []Case {
+// WebhookCases returns the cases of pkg/miniapitest/webhooktest/webhooksuite for a suite. If the suite is nil, the cases can
+// be listed, but not run. In Go tests, call webhooktest.Handler of pkg/miniapitest/webhooktest instead.
+func WebhookCases(suite *webhooksuite.Suite) []Case {
 	var cases []Case
-	for _, c := range webhook.Cases() {
+	for _, c := range webhooksuite.Cases() {
 		cost := c.Cost
 		if cost == 0 {
 			cost = webhookCost
@@ -27,7 +27,7 @@ func WebhookCases(suite *webhook.Suite) []Case {
 				for _, f := range findings {
 					t.Report(f)
 				}
-				var skipped webhook.Skipped
+				var skipped webhooksuite.Skipped
 				if errors.As(err, &skipped) {
 					t.Skip(string(skipped))
 				}

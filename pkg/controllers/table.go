@@ -16,16 +16,16 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/scale"
 
-	"github.com/miniapi-dev/miniapi/pkg/controllers/certificates"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/certificatesigningrequests"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/clusterroles"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/defaultserviceaccount"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/disruption"
-	"github.com/miniapi-dev/miniapi/pkg/controllers/events"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/eventrecorder"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/garbage"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/namespace"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/podgc"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/quota"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/rootca"
-	"github.com/miniapi-dev/miniapi/pkg/controllers/serviceaccount"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/tokens"
 )
 
@@ -80,16 +80,16 @@ func (c *clients) metadata() metadata.Interface { return connect(c, c.account, m
 var table = []controller{
 	{"namespace-controller", namespace.Name, "namespace", addNamespace},
 	{"garbage-collector-controller", garbage.Name, "garbagecollector", addGarbage},
-	{"serviceaccount-controller", serviceaccount.Account, "serviceaccount", addServiceAccount},
+	{"serviceaccount-controller", defaultserviceaccount.Account, "serviceaccount", addServiceAccount},
 	{"serviceaccount-token-controller", "", "serviceaccount-token", addTokens},
 	{"root-ca-certificate-publisher-controller", rootca.Account, "root-ca-cert-publisher", addRootCA},
 	{"pod-garbage-collector-controller", podgc.Account, "podgc", addPodGC},
 	{"resourcequota-controller", quota.Account, "resourcequota", addQuota},
 	{"disruption-controller", disruption.Account, "disruption", addDisruption},
 	{"clusterrole-aggregation-controller", clusterroles.Account, "clusterrole-aggregation", addClusterRoles},
-	{"certificatesigningrequest-approving-controller", certificates.Account, "csrapproving", addCertificates(certificates.NewApprover)},
-	{"certificatesigningrequest-signing-controller", certificates.Account, "csrsigning", addCertificates(certificates.NewSigner)},
-	{"certificatesigningrequest-cleaner-controller", certificates.Account, "csrcleaner", addCertificates(certificates.NewCleaner)},
+	{"certificatesigningrequest-approving-controller", certificatesigningrequests.Account, "csrapproving", addCertificates(certificatesigningrequests.NewApprover)},
+	{"certificatesigningrequest-signing-controller", certificatesigningrequests.Account, "csrsigning", addCertificates(certificatesigningrequests.NewSigner)},
+	{"certificatesigningrequest-cleaner-controller", certificatesigningrequests.Account, "csrcleaner", addCertificates(certificatesigningrequests.NewCleaner)},
 }
 
 func addNamespace(s *Set, c *clients) error {
@@ -109,7 +109,7 @@ func addNamespace(s *Set, c *clients) error {
 }
 
 func addServiceAccount(s *Set, c *clients) error {
-	return serviceaccount.New(serviceaccount.Config{
+	return defaultserviceaccount.New(defaultserviceaccount.Config{
 		Runner:     s.runner,
 		Client:     c.core(),
 		Namespaces: c.informers.Core().V1().Namespaces().Informer(),
@@ -170,7 +170,7 @@ func addDisruption(s *Set, c *clients) error {
 		Runner:    s.runner,
 		Client:    connect(c, c.account, policyv1client.NewForConfig),
 		PodClient: pods,
-		Events:    events.NewRecorder(s.runner.Life(), pods, disruption.Component),
+		Events:    eventrecorder.NewRecorder(s.runner.Life(), pods, disruption.Component),
 		Scales: disruption.Scales{
 			ReplicaSets: connect(c, c.account, appsv1client.NewForConfig),
 			Discovery:   s.env.Discovery,
@@ -186,9 +186,9 @@ func addClusterRoles(s *Set, c *clients) error {
 	return clusterroles.New(clusterroles.Config{Runner: s.runner, Client: connect(c, c.account, rbacv1client.NewForConfig), Roles: c.informers.Rbac().V1().ClusterRoles().Informer()})
 }
 
-func addCertificates(add func(certificates.Config) error) func(*Set, *clients) error {
+func addCertificates(add func(certificatesigningrequests.Config) error) func(*Set, *clients) error {
 	return func(s *Set, c *clients) error {
-		return add(certificates.Config{
+		return add(certificatesigningrequests.Config{
 			Runner:   s.runner,
 			Client:   connect(c, c.account, certificatesv1client.NewForConfig),
 			Reviews:  connect(c, c.account, authorizationv1client.NewForConfig),
@@ -203,7 +203,7 @@ func addGarbage(s *Set, c *clients) error {
 		Runner:    s.runner,
 		Client:    c.metadata(),
 		Resources: s.resources,
-		Events:    events.NewRecorder(s.runner.Life(), c.core(), garbage.Component),
+		Events:    eventrecorder.NewRecorder(s.runner.Life(), c.core(), garbage.Component),
 	})
 	s.handlers = append(s.handlers, collector.Handler())
 	s.synced = append(s.synced, collector.Begin)

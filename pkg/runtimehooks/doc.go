@@ -7,8 +7,8 @@
 //     (runtime)
 //   - extension: the server of an extension, built from typed functions
 //   - checker: checks of an extension
-//   - client and registry: calls of hooks, and the handlers that can be called
-//   - discovery and definition: a controller of ExtensionConfigs, and their CustomResourceDefinition
+//   - hookclient and hookregistry: calls of hooks, and the handlers that can be called
+//   - extensionconfig and definition: a controller of ExtensionConfigs, and their CustomResourceDefinition
 //   - metrics: Prometheus metrics of callers and of extensions
 //
 // An author of an extension imports api, catalog and extension, which need neither client-go nor an API server. An

@@ -17,8 +17,8 @@ import (
 
 	objects "github.com/miniapi-dev/miniapi/pkg/controllers/served"
 	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
+	"github.com/miniapi-dev/miniapi/pkg/server/apidiscovery"
 	"github.com/miniapi-dev/miniapi/pkg/server/direct"
-	"github.com/miniapi-dev/miniapi/pkg/server/discovery"
 	"github.com/miniapi-dev/miniapi/pkg/server/frontproxy"
 )
 
@@ -28,7 +28,7 @@ import (
 const remoteSource = aggregated.CRDSource - 1
 
 // buildAggregator serves the APIs of other servers, unless --runtime-config turns APIServices off.
-func buildAggregator(c *Config, groups *discovery.Groups, documents aggregation.Documents, writer *direct.Writer, resourcesChanged func()) error {
+func buildAggregator(c *Config, groups *apidiscovery.Groups, documents aggregation.Documents, writer *direct.Writer, resourcesChanged func()) error {
 	if !c.options.enabled.ResourceEnabled(aggregation.Resource) {
 		return c.served.excludeFromPeers(nil)
 	}

@@ -29,9 +29,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/core/connect"
 	"github.com/miniapi-dev/miniapi/pkg/registry/core/service"
 	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
+	"github.com/miniapi-dev/miniapi/pkg/server/apidiscovery"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/direct"
-	"github.com/miniapi-dev/miniapi/pkg/server/discovery"
 	"github.com/miniapi-dev/miniapi/pkg/server/groups"
 	"github.com/miniapi-dev/miniapi/pkg/server/openapi"
 	"github.com/miniapi-dev/miniapi/pkg/server/outgoing"
@@ -44,8 +44,8 @@ import (
 // APIs of other servers in versions that aren't built in, the table of built-in kinds, custom resources.
 type servedAPIs struct {
 	customResources *customresources.Resources
-	discovery       *discovery.Manager
-	list            *discovery.List
+	discovery       *apidiscovery.Manager
+	list            *apidiscovery.List
 	// groups and aggregator have no value until the server is built, and aggregator has none if --runtime-config turns
 	// APIServices off.
 	groups     *atomic.Pointer[groups.Groups]
@@ -62,11 +62,11 @@ func newCustomResources(written func(schema.GroupResource, runtime.Object), clie
 	return resources
 }
 
-func newServed(generic *genericapiserver.Config, resources *customresources.Resources, manager *discovery.Manager, peers *peers.Peers) *servedAPIs {
+func newServed(generic *genericapiserver.Config, resources *customresources.Resources, manager *apidiscovery.Manager, peers *peers.Peers) *servedAPIs {
 	return &servedAPIs{
 		customResources: resources,
 		discovery:       manager,
-		list:            discovery.NewList(generic.Serializer),
+		list:            apidiscovery.NewList(generic.Serializer),
 		groups:          &atomic.Pointer[groups.Groups]{},
 		aggregator:      &atomic.Pointer[aggregation.Aggregator]{},
 		peers:           peers,
@@ -143,7 +143,7 @@ var peerAddresses = schema.GroupResource{Resource: "apiServerPeerIPInfo"}
 
 // newPeers makes the server a peer of the servers that share its external etcd. It returns nil if flags don't turn
 // peering on.
-func newPeers(o CompletedOptions, generic *genericapiserver.Config, clients *clients, e endpoint, connections *outgoing.Connections, manager *discovery.Manager, factory serverstorage.StorageFactory, l *lifetime) (*peers.Peers, error) {
+func newPeers(o CompletedOptions, generic *genericapiserver.Config, clients *clients, e endpoint, connections *outgoing.Connections, manager *apidiscovery.Manager, factory serverstorage.StorageFactory, l *lifetime) (*peers.Peers, error) {
 	if !o.Peers.Enabled() {
 		return nil, nil
 	}
@@ -217,8 +217,8 @@ func buildDiscovery(c *Config, main *genericapiserver.GenericAPIServer, installe
 	if err != nil {
 		return err
 	}
-	builtIn := discovery.BuiltIn(builtin.Table(), built, c.options.enabled.ResourceEnabled(customresources.Definitions))
-	groups := discovery.NewGroups(definitions, c.served.list, builtIn, discovery.Hooks{
+	builtIn := apidiscovery.BuiltIn(builtin.Table(), built, c.options.enabled.ResourceEnabled(customresources.Definitions))
+	groups := apidiscovery.NewGroups(definitions, c.served.list, builtIn, apidiscovery.Hooks{
 		ResourcesChanged: resourcesChanged,
 		Observe:          resources.Observe,
 	})

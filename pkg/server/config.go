@@ -15,8 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/registry/rbac"
 	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
+	"github.com/miniapi-dev/miniapi/pkg/server/apidiscovery"
 	"github.com/miniapi-dev/miniapi/pkg/server/audit"
-	"github.com/miniapi-dev/miniapi/pkg/server/discovery"
 	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 	"github.com/miniapi-dev/miniapi/pkg/server/health"
@@ -72,7 +72,7 @@ func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 		connections.Close()
 		return nil
 	})
-	bootstrapped, manager := health.NewBootstrapped(), discovery.NewManager()
+	bootstrapped, manager := health.NewBootstrapped(), apidiscovery.NewManager()
 	generic, tracer, err := newGenericConfig(o, bootstrapped, manager)
 	if err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
-	"github.com/miniapi-dev/miniapi/pkg/server/discovery"
+	"github.com/miniapi-dev/miniapi/pkg/server/apidiscovery"
 	"github.com/miniapi-dev/miniapi/pkg/server/health"
 	"github.com/miniapi-dev/miniapi/pkg/server/version"
 )
@@ -25,7 +25,7 @@ const watchGracePeriod = 500 * time.Millisecond
 // newGenericConfig returns the configuration of k8s.io/apiserver with the general options, and the provider of traces,
 // which is nil if requests aren't traced. The configuration leaves out the parts of k8s.io/apiserver that miniapi
 // replaces: discovery, OpenAPI, and the list of paths at /.
-func newGenericConfig(o CompletedOptions, bootstrapped health.Bootstrapped, manager *discovery.Manager) (*genericapiserver.Config, trace.TracerProvider, error) {
+func newGenericConfig(o CompletedOptions, bootstrapped health.Bootstrapped, manager *apidiscovery.Manager) (*genericapiserver.Config, trace.TracerProvider, error) {
 	generic := genericapiserver.NewConfig(builtin.Table().Codecs())
 	generic.Serializer = builtin.Table().Serializer()
 	health.ReplaceLog(generic)
@@ -55,8 +55,8 @@ func newGenericConfig(o CompletedOptions, bootstrapped health.Bootstrapped, mana
 		// k8s.io/apiserver would count stored objects for API priority and fairness, which is off.
 		generic.DisabledPostStartHooks.Insert("storage-object-count-tracker-hook")
 	}
-	generic.EnableIndex = false     // package discovery installs it
-	generic.EnableDiscovery = false // package discovery installs it too
+	generic.EnableIndex = false     // package apidiscovery installs it
+	generic.EnableDiscovery = false // package apidiscovery installs it too
 	// k8s.io/apiserver must not serve OpenAPI documents: package openapi makes the documents at the first request for
 	// them.
 	generic.SkipOpenAPIInstallation = true

@@ -25,8 +25,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
-	"github.com/miniapi-dev/miniapi/pkg/server/authentication"
-	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
+	"github.com/miniapi-dev/miniapi/pkg/server/authn"
+	"github.com/miniapi-dev/miniapi/pkg/server/authz"
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 	"github.com/miniapi-dev/miniapi/pkg/server/featuregates"
 	"github.com/miniapi-dev/miniapi/pkg/server/files"
@@ -50,8 +50,8 @@ type Options struct {
 	Features       *genericoptions.FeatureOptions
 	APIs           *genericoptions.APIEnablementOptions
 	Tracing        *genericoptions.TracingOptions
-	Authentication *authentication.Options
-	Authorization  *authorization.Options
+	Authentication *authn.Options
+	Authorization  *authz.Options
 	Admission      *admission.Options
 	AdmissionTrace *admissiontrace.Options
 	Faults         *faults.Options
@@ -147,8 +147,8 @@ func NewOptions() *Options {
 		Features:               genericoptions.NewFeatureOptions(),
 		APIs:                   genericoptions.NewAPIEnablementOptions(),
 		Tracing:                genericoptions.NewTracingOptions(),
-		Authentication:         authentication.NewOptions(),
-		Authorization:          authorization.NewOptions(),
+		Authentication:         authn.NewOptions(),
+		Authorization:          authz.NewOptions(),
 		Admission:              admission.NewOptions(),
 		AdmissionTrace:         admissiontrace.NewOptions(),
 		Faults:                 &faults.Options{},
@@ -179,7 +179,7 @@ func NewOptions() *Options {
 // authorization mode, the bind address and the certificate folder, for example, have kube-apiserver's defaults.
 func NewKubeAPIServerOptions() *Options {
 	o := NewOptions()
-	o.Authorization.Modes = []string{authorization.ModeAlwaysAllow}
+	o.Authorization.Modes = []string{authz.ModeAlwaysAllow}
 	o.Authentication.Anonymous.DefaultPaths = nil
 	o.Serving.BindAddress = netutils.ParseIPSloppy("0.0.0.0")
 	o.Serving.ServerCert.CertDirectory = "/var/run/kubernetes"

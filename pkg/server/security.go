@@ -8,8 +8,8 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/rbac"
-	"github.com/miniapi-dev/miniapi/pkg/server/authentication"
-	"github.com/miniapi-dev/miniapi/pkg/server/authorization/rbacauthorizer"
+	"github.com/miniapi-dev/miniapi/pkg/server/authn"
+	"github.com/miniapi-dev/miniapi/pkg/server/authz/rbacauthorizer"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
 )
 
@@ -43,7 +43,7 @@ func (k serverKeys) servingCA(serving *genericapiserver.SecureServingInfo) []byt
 
 // authenticated is what authentication gives to other parts of the server.
 type authenticated struct {
-	*authentication.Applied
+	*authn.Applied
 	// tokens are the bearer tokens of the controllers, by user name.
 	tokens map[string]string
 }
@@ -54,7 +54,7 @@ func authenticate(o CompletedOptions, generic *genericapiserver.Config, clients 
 	if err != nil {
 		return authenticated{}, err
 	}
-	applied, err := o.Authentication.ApplyTo(l.life, &generic.Authentication, generic.SecureServing, authentication.Environment{
+	applied, err := o.Authentication.ApplyTo(l.life, &generic.Authentication, generic.SecureServing, authn.Environment{
 		Client: clients.typed.CoreV1(), Webhooks: clients.typed.AdmissionregistrationV1(), ClientCA: ca, SigningKey: keys.signing, APIServerID: generic.APIServerID,
 	})
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 //
 // Besides shared, a process has values that are computed once and never change: the table of kinds
 // (pkg/registry/builtin), the RBAC objects that every cluster has (bootstrap), the version of the build (version), the
-// schemas of the table's types for the type check of policies (pkg/admission/policy), and a compiler of CEL expressions
+// schemas of the table's types for the type check of policies (pkg/admission/admissionpolicy), and a compiler of CEL expressions
 // for each emulated version (pkg/registry/admissionregistration). These values depend on nothing that a server could
 // pass. The rows of the table, which the process makes once, use the compilers.
 //

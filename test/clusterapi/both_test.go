@@ -34,9 +34,9 @@ import (
 	hooksv1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/hooks/v1alpha1"
 	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
-	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/extension"
-	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/registry"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/hookclient"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/hookregistry"
 )
 
 func ours(t *testing.T) *catalog.Catalog {
@@ -217,13 +217,13 @@ func TestOurCallerTheirExtension(t *testing.T) {
 		}
 	})
 
-	connector, err := client.NewHTTPSConnector(client.ConnectorOptions{})
+	connector, err := hookclient.NewHTTPSConnector(hookclient.ConnectorOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(connector.Close)
-	handlers := registry.New()
-	caller, err := client.New(client.Options{Catalog: ours(t), Registry: handlers, Connector: connector})
+	handlers := hookregistry.New()
+	caller, err := hookclient.New(hookclient.Options{Catalog: ours(t), Registry: handlers, Connector: connector})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/inprocess"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
-	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/hookclient"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 	"github.com/miniapi-dev/miniapi/pkg/server/hookcalls"
 )
@@ -190,11 +190,11 @@ func TestClientCertificateOfExtensions(t *testing.T) {
 	expect("first")
 	for _, name := range []string{"second", "third"} {
 		write(name)
-		must(callHook(t.Context(), srv.Config(), client.Call{Hook: "BeforeClusterCreate", Object: aCluster}))(t)
+		must(callHook(t.Context(), srv.Config(), hookclient.Call{Hook: "BeforeClusterCreate", Object: aCluster}))(t)
 		expect(name)
 	}
 	ok(t, os.WriteFile(keyFile, []byte("half a key"), 0o600))
-	must(callHook(t.Context(), srv.Config(), client.Call{Hook: "BeforeClusterCreate", Object: aCluster}))(t)
+	must(callHook(t.Context(), srv.Config(), hookclient.Call{Hook: "BeforeClusterCreate", Object: aCluster}))(t)
 	expect("third") // until both files are valid, the server uses the old certificate
 }
 
@@ -220,7 +220,7 @@ func TestRuntimeHooksNeedNoControllers(t *testing.T) {
 	awaitAnswers(t, srv, "quota.a")
 	must(configs.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"spec":{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"other"}}}}`), metav1.PatchOptions{}))(t)
 	eventually(t, func(ctx context.Context) error {
-		result, err := callHook(ctx, srv.Config(), client.Call{Hook: "BeforeClusterCreate", Object: aCluster})
+		result, err := callHook(ctx, srv.Config(), hookclient.Call{Hook: "BeforeClusterCreate", Object: aCluster})
 		if err == nil && len(result.Answers) > 0 {
 			err = fmt.Errorf("want no answer, because the extension selects another namespace, got %+v", result.Answers)
 		}

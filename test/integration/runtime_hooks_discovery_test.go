@@ -23,7 +23,7 @@ import (
 	clusterapi "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1"
 	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
-	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/hookclient"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 	"github.com/miniapi-dev/miniapi/pkg/server/hookcalls"
 )
@@ -118,7 +118,7 @@ func TestWarmUp(t *testing.T) {
 	srv = miniapitest.Start(t, withHooks(), kept)
 	awaitDiscovered(t, srv, "b", metav1.ConditionFalse, "HTTP status 503")
 	awaitDiscovered(t, srv, "a", metav1.ConditionTrue, "")
-	if result, err := callHook(t.Context(), srv.Config(), client.Call{Hook: "BeforeClusterCreate", Object: aCluster}); err == nil || !strings.Contains(err.Error(), "503") {
+	if result, err := callHook(t.Context(), srv.Config(), hookclient.Call{Hook: "BeforeClusterCreate", Object: aCluster}); err == nil || !strings.Contains(err.Error(), "503") {
 		t.Errorf("a hook was called before all extensions were discovered: %+v, %v", result, err)
 	}
 	broken.Store(false)

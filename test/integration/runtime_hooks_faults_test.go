@@ -22,8 +22,8 @@ import (
 	clusterapi "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1"
 	hooksv1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/hooks/v1alpha1"
 	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
-	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
 	extensions "github.com/miniapi-dev/miniapi/pkg/runtimehooks/extension"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/hookclient"
 )
 
 // breakable is an extension that a test can break and repair.
@@ -174,9 +174,9 @@ func TestFaultsOfExtensions(t *testing.T) {
 					config := extensionConfig(t, name, fmt.Sprintf(`{clientConfig: {url: %q, caBundle: %s}}`, b.url(), base64.StdEncoding.EncodeToString(own.pem)))
 					must(configs.Create(t.Context(), config, metav1.CreateOptions{}))(t)
 					awaitDiscovered(t, srv, name, metav1.ConditionTrue, "")
-					call := func() *client.Result {
+					call := func() *hookclient.Result {
 						t.Helper()
-						return must(callHook(t.Context(), srv.Config(), client.Call{Hook: "BeforeClusterCreate", Handler: "quota." + name, Object: aCluster}))(t)
+						return must(callHook(t.Context(), srv.Config(), hookclient.Call{Hook: "BeforeClusterCreate", Handler: "quota." + name, Object: aCluster}))(t)
 					}
 					again := func(value string) {
 						t.Helper()
@@ -246,7 +246,7 @@ func TestTwoExtensionsWithOneHandlerName(t *testing.T) {
 	}
 	second.answers(body("<html>"))
 	for handler, want := range map[string]string{"quota.a": "", "quota.b": "the response must be a BeforeClusterCreateResponse"} {
-		result := must(callHook(t.Context(), srv.Config(), client.Call{Hook: "BeforeClusterCreate", Handler: handler, Object: aCluster}))(t)
+		result := must(callHook(t.Context(), srv.Config(), hookclient.Call{Hook: "BeforeClusterCreate", Handler: handler, Object: aCluster}))(t)
 		if (result.Error == "") != (want == "") || !strings.Contains(result.Error, want) {
 			t.Errorf("%s: the error %q lacks %q", handler, result.Error, want)
 		}

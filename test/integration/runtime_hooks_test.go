@@ -27,9 +27,9 @@ import (
 	hooksv1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/hooks/v1alpha1"
 	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
-	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/definition"
 	extensions "github.com/miniapi-dev/miniapi/pkg/runtimehooks/extension"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/hookclient"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 	"github.com/miniapi-dev/miniapi/pkg/server/hookcalls"
 )
@@ -88,7 +88,7 @@ func readConfig(ctx context.Context, srv *miniapitest.Server, name string) (*run
 }
 
 // callHook requests a call of a hook from the server.
-func callHook(ctx context.Context, config *rest.Config, call client.Call) (*client.Result, error) {
+func callHook(ctx context.Context, config *rest.Config, call hookclient.Call) (*hookclient.Result, error) {
 	body, err := json.Marshal(call)
 	if err != nil {
 		return nil, err
@@ -109,17 +109,17 @@ func callHook(ctx context.Context, config *rest.Config, call client.Call) (*clie
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("call of hook %s: want HTTP status 200, got HTTP status %d", call.Hook, resp.StatusCode)
 	}
-	result := &client.Result{}
+	result := &hookclient.Result{}
 	return result, json.NewDecoder(resp.Body).Decode(result)
 }
 
 var aCluster = json.RawMessage(`{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"namespace":"default","name":"c"}}`)
 
 // awaitAnswers calls BeforeClusterCreate until the answers come from exactly these handlers, in this order.
-func awaitAnswers(t testing.TB, srv *miniapitest.Server, handlers ...string) (result *client.Result) {
+func awaitAnswers(t testing.TB, srv *miniapitest.Server, handlers ...string) (result *hookclient.Result) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) (err error) {
-		if result, err = callHook(ctx, srv.Config(), client.Call{Hook: "BeforeClusterCreate", Object: aCluster}); err != nil {
+		if result, err = callHook(ctx, srv.Config(), hookclient.Call{Hook: "BeforeClusterCreate", Object: aCluster}); err != nil {
 			return err
 		}
 		var got []string
@@ -170,7 +170,7 @@ func TestWithoutRuntimeHooks(t *testing.T) {
 	if _, err := readConfig(t.Context(), srv, "a"); !apierrors.IsNotFound(err) {
 		t.Errorf("reading an ExtensionConfig: %v", err)
 	}
-	if _, err := callHook(t.Context(), srv.Config(), client.Call{Hook: "BeforeClusterCreate"}); err == nil || !strings.Contains(err.Error(), "404") {
+	if _, err := callHook(t.Context(), srv.Config(), hookclient.Call{Hook: "BeforeClusterCreate"}); err == nil || !strings.Contains(err.Error(), "404") {
 		t.Errorf("calling a hook: %v", err)
 	}
 	object := &unstructured.Unstructured{}
@@ -189,10 +189,10 @@ func TestCallsAreAuthorized(t *testing.T) {
 	if _, err := must(dynamic.NewForConfig(somebody))(t).Resource(runtimev1.Resource()).Create(t.Context(), config, metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("a user without permission registers an extension: %v", err)
 	}
-	if _, err := callHook(t.Context(), somebody, client.Call{Hook: "BeforeClusterCreate", Object: aCluster}); err == nil || !strings.Contains(err.Error(), "403") {
+	if _, err := callHook(t.Context(), somebody, hookclient.Call{Hook: "BeforeClusterCreate", Object: aCluster}); err == nil || !strings.Contains(err.Error(), "403") {
 		t.Errorf("error is %v", err)
 	}
-	for _, call := range []client.Call{{Hook: "Unknown"}, {Hook: "BeforeClusterCreate", Object: json.RawMessage(`{"kind":"Machine"}`)}, {Hook: "Discovery"}} {
+	for _, call := range []hookclient.Call{{Hook: "Unknown"}, {Hook: "BeforeClusterCreate", Object: json.RawMessage(`{"kind":"Machine"}`)}, {Hook: "Discovery"}} {
 		eventually(t, func(ctx context.Context) error {
 			if _, err := callHook(ctx, srv.Config(), call); err == nil || !strings.Contains(err.Error(), "400") {
 				return fmt.Errorf("call %+v: want an error with HTTP status 400, got %w", call, orNone(err))

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/tracing"
 
-	"github.com/miniapi-dev/miniapi/pkg/admission/webhook"
+	"github.com/miniapi-dev/miniapi/pkg/admission/admissionwebhook"
 )
 
 // NewAuthentication returns the resolver that gives the connection to a webhook its TLS settings and
@@ -34,7 +34,7 @@ func NewAuthentication(addresses Addresses, ca []byte, loopback *rest.Config, di
 	}
 	self := rest.CopyConfig(loopback)
 	self.Transport = nil // client-go refuses a caBundle in a config with a Transport
-	self.WrapTransport = func(http.RoundTripper) http.RoundTripper { return webhook.Intercepting(loopback.Transport) }
+	self.WrapTransport = func(http.RoundTripper) http.RoundTripper { return admissionwebhook.Intercepting(loopback.Transport) }
 	self.ContentConfig = rest.ContentConfig{} // reviews are always JSON
 	return func(delegate webhookutil.AuthenticationInfoResolver) webhookutil.AuthenticationInfoResolver {
 		return &webhookutil.AuthenticationInfoResolverDelegator{
@@ -48,7 +48,7 @@ func NewAuthentication(addresses Addresses, ca []byte, loopback *rest.Config, di
 				}
 				config.Dial = dial
 				config.Wrap(traced)
-				config.Wrap(webhook.Intercepting)
+				config.Wrap(admissionwebhook.Intercepting)
 				return config, nil
 			},
 			ClientConfigForServiceFunc: func(name, namespace string, port int) (*rest.Config, error) {
@@ -64,7 +64,7 @@ func NewAuthentication(addresses Addresses, ca []byte, loopback *rest.Config, di
 					config.Wrap(trusting(ca))
 				}
 				config.Wrap(traced)
-				config.Wrap(webhook.Intercepting)
+				config.Wrap(admissionwebhook.Intercepting)
 				return config, nil
 			},
 		}

@@ -20,7 +20,7 @@ import (
 	policyv1client "k8s.io/client-go/kubernetes/typed/policy/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/miniapi-dev/miniapi/pkg/controllers/events"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/eventrecorder"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
 )
 
@@ -43,7 +43,7 @@ type Config struct {
 	// Client writes PodDisruptionBudgets. PodClient writes pods.
 	Client    policyv1client.PodDisruptionBudgetsGetter
 	PodClient corev1client.PodsGetter
-	Events    *events.Recorder
+	Events    *eventrecorder.Recorder
 	// Scales reads the number of replicas of the pods' controllers.
 	Scales Scales
 	// Budgets and Pods are the informers of PodDisruptionBudgets and pods.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 
-	"github.com/miniapi-dev/miniapi/pkg/controllers/events"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/eventrecorder"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/objects"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/served"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
@@ -34,13 +34,13 @@ type Config struct {
 	Runner    *work.Runner
 	Client    metadata.Interface
 	Resources *served.Resources
-	Events    *events.Recorder
+	Events    *eventrecorder.Recorder
 }
 
 // Collector deletes objects whose owners are gone. Its Handler must get the events of all objects.
 type Collector struct {
 	requests
-	events *events.Recorder
+	events *eventrecorder.Recorder
 	graph  *graph
 	// remove is the queue of objects that may have to be deleted. orphan is the queue of owners that are being
 	// deleted with the policy Orphan. The collector removes the references to these owners from their dependents.

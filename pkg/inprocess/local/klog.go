@@ -81,8 +81,8 @@ var (
 	// extensions: an extension isn't a part of a server.
 	serving = []string{
 		"github.com/miniapi-dev/miniapi/pkg/admission", "github.com/miniapi-dev/miniapi/pkg/controllers", "github.com/miniapi-dev/miniapi/pkg/inprocess/",
-		"github.com/miniapi-dev/miniapi/pkg/registry", "github.com/miniapi-dev/miniapi/pkg/runtimehooks/client",
-		"github.com/miniapi-dev/miniapi/pkg/runtimehooks/discovery", "github.com/miniapi-dev/miniapi/pkg/server",
+		"github.com/miniapi-dev/miniapi/pkg/registry", "github.com/miniapi-dev/miniapi/pkg/runtimehooks/hookclient",
+		"github.com/miniapi-dev/miniapi/pkg/runtimehooks/extensionconfig", "github.com/miniapi-dev/miniapi/pkg/server",
 		"github.com/miniapi-dev/miniapi/pkg/storage", "go.etcd.io/", "google.golang.org/grpc",
 		"k8s.io/apiextensions-apiserver/", "k8s.io/apimachinery/", "k8s.io/apiserver/", "k8s.io/client-go/", "k8s.io/component-base/",
 		"k8s.io/kube-aggregator/", "k8s.io/kube-openapi/",

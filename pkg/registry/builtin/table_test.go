@@ -15,7 +15,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
-	"github.com/miniapi-dev/miniapi/pkg/registry/openapi"
+	"github.com/miniapi-dev/miniapi/pkg/registry/generatedopenapi"
 )
 
 // served returns the kinds of a row, one for each group version that serves it.
@@ -60,7 +60,7 @@ func through(gv schema.GroupVersion) context.Context {
 
 func TestTableTypes(t *testing.T) {
 	t.Parallel()
-	definitions := openapi.GetOpenAPIDefinitions(func(string) spec.Ref { return spec.Ref{} })
+	definitions := generatedopenapi.GetOpenAPIDefinitions(func(string) spec.Ref { return spec.Ref{} })
 	eachRow(t, func(t *testing.T, _ *registry.Group, k *registry.Kind) {
 		if _, err := meta.Accessor(k.Object); err != nil {
 			t.Errorf("%T has no metadata: %v", k.Object, err)

@@ -27,7 +27,7 @@ func defaultTokenRequest(r *authenticationv1.TokenRequest) {
 }
 
 // tokenRequest checks the requested lifetime of a service account's token (KEP-1205), and what the token attests. The
-// TokenGenerator in package pkg/server/authentication/serviceaccount shortens a lifetime above
+// TokenGenerator in package pkg/server/authn/serviceaccounttokens shortens a lifetime above
 // --service-account-max-token-expiration.
 func tokenRequest(o *authenticationv1.TokenRequest) field.ErrorList {
 	var f validation.Findings

@@ -30,8 +30,8 @@ import (
 	hooksv1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/hooks/v1alpha1"
 	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
-	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
-	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/registry"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/hookclient"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/hookregistry"
 )
 
 // Target is an extension to check.
@@ -41,7 +41,7 @@ type Target struct {
 	// ClientConfig says how to reach the extension.
 	ClientConfig runtimev1.ClientConfig
 	// Connector connects to the extension. The default is an HTTPSConnector.
-	Connector client.Connector
+	Connector hookclient.Connector
 	// Requests are the requests with which handlers are called, by hook. The handlers of a hook that isn't in the
 	// map get an empty request.
 	Requests map[catalog.GroupVersionHook]hooksv1.RequestObject
@@ -108,11 +108,11 @@ func (c Check) Run(ctx context.Context, target Target) error {
 // session has a connection to the target, and the target's handlers.
 type session struct {
 	target    Target
-	owned     *client.HTTPSConnector // the connector that the session must close; nil if the target has one
-	client    *client.Client
-	registry  *registry.Registry
+	owned     *hookclient.HTTPSConnector // the connector that the session must close; nil if the target has one
+	client    *hookclient.Client
+	registry  *hookregistry.Registry
 	config    *runtimev1.ExtensionConfig
-	connected client.Connection
+	connected hookclient.Connection
 }
 
 // close closes the connections of the session. The session may be nil.
@@ -126,11 +126,11 @@ func newSession(target Target) (*session, error) {
 	if target.Catalog == nil {
 		return nil, errors.New("Target.Catalog must be the catalog with the hooks of the extension, and is nil")
 	}
-	s := &session{target: target, registry: registry.New(), config: &runtimev1.ExtensionConfig{}}
+	s := &session{target: target, registry: hookregistry.New(), config: &runtimev1.ExtensionConfig{}}
 	s.config.Name = "checked"
 	s.config.Spec.ClientConfig = target.ClientConfig
 	if s.target.Connector == nil {
-		connector, err := client.NewHTTPSConnector(client.ConnectorOptions{})
+		connector, err := hookclient.NewHTTPSConnector(hookclient.ConnectorOptions{})
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +140,7 @@ func newSession(target Target) (*session, error) {
 	if s.connected, err = s.target.Connector.Connect(target.ClientConfig); err != nil {
 		return s, err
 	}
-	if s.client, err = client.New(client.Options{Catalog: target.Catalog, Registry: s.registry, Connector: s.target.Connector}); err != nil {
+	if s.client, err = hookclient.New(hookclient.Options{Catalog: target.Catalog, Registry: s.registry, Connector: s.target.Connector}); err != nil {
 		return s, err
 	}
 	return s, s.registry.WarmUp(nil)
@@ -148,7 +148,7 @@ func newSession(target Target) (*session, error) {
 
 // handler is a handler of the checked extension, with the descriptor of its hook.
 type handler struct {
-	*registry.Registration
+	*hookregistry.Registration
 	descriptor *catalog.Descriptor
 }
 
@@ -159,13 +159,13 @@ func (s *session) call(ctx context.Context, h handler) (hooksv1.ResponseObject, 
 	var took time.Duration
 	var ignored error // the client hides errors under the failure policy Ignore, but a check must see them
 	err := s.client.CallExtension(ctx, h.descriptor.Func, &metav1.ObjectMeta{}, h.Name, s.request(h), response,
-		client.WithObserver(func(o client.Outcome) {
+		hookclient.WithObserver(func(o hookclient.Outcome) {
 			took, ignored = o.Duration, o.Ignored
 		}))
 	if ignored != nil {
 		return nil, took, ignored
 	}
-	var failure *client.FailureError
+	var failure *hookclient.FailureError
 	if errors.As(err, &failure) && failure.Status == hooksv1.ResponseStatusFailure {
 		err = nil
 	}
@@ -195,6 +195,6 @@ func (s *session) send(ctx context.Context, method, target string, body []byte, 
 		return 0, nil, err
 	}
 	defer resp.Body.Close()
-	answer, err = io.ReadAll(io.LimitReader(resp.Body, client.MaxBodyBytes))
+	answer, err = io.ReadAll(io.LimitReader(resp.Body, hookclient.MaxBodyBytes))
 	return resp.StatusCode, answer, err
 }

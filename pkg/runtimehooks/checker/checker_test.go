@@ -23,8 +23,8 @@ import (
 	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/checker"
-	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/extension"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/hookclient"
 )
 
 const variablesPath = "/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovervariables/v"
@@ -181,9 +181,9 @@ func TestChecks(t *testing.T) {
 // inMemory connects to an extension without a network, so that the calls take no real time in a synctest bubble.
 type inMemory struct{ extension http.Handler }
 
-func (m inMemory) Connect(config runtimev1.ClientConfig) (client.Connection, error) {
+func (m inMemory) Connect(config runtimev1.ClientConfig) (hookclient.Connection, error) {
 	base, err := url.Parse(config.URL)
-	return client.Connection{URL: base, HTTP: &http.Client{Transport: m}}, err
+	return hookclient.Connection{URL: base, HTTP: &http.Client{Transport: m}}, err
 }
 
 func (m inMemory) RoundTrip(req *http.Request) (*http.Response, error) {

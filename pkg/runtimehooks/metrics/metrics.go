@@ -6,7 +6,7 @@
 //
 //	calls := metrics.NewCalls()
 //	legacyregistry.MustRegister(calls.Metrics()...)
-//	hooks, err := client.New(client.Options{Observe: calls.Observe, …})
+//	hooks, err := hookclient.New(hookclient.Options{Observe: calls.Observe, …})
 package metrics
 
 import (
@@ -14,8 +14,8 @@ import (
 
 	"k8s.io/component-base/metrics"
 
-	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/extension"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/hookclient"
 )
 
 const subsystem = "capi_runtime_sdk"
@@ -52,8 +52,8 @@ func NewCalls() *Calls {
 // Metrics returns the metrics, for registration in a Prometheus registry.
 func (c *Calls) Metrics() []metrics.Registerable { return []metrics.Registerable{c.total, c.duration} }
 
-// Observe records a call, if a request was sent. Use Observe as client.Options.Observe.
-func (c *Calls) Observe(o client.Outcome) {
+// Observe records a call, if a request was sent. Use Observe as hookclient.Options.Observe.
+func (c *Calls) Observe(o hookclient.Outcome) {
 	if o.Host == "" { // no request was sent, for example because the response is from a cache
 		return
 	}

@@ -10,8 +10,8 @@ import (
 
 	hooksv1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/hooks/v1alpha1"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
-	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/extension"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/hookclient"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/metrics"
 )
 
@@ -24,10 +24,10 @@ func TestCalls(t *testing.T) {
 	registry.MustRegister(calls.Metrics()...)
 	answered := &hooksv1.DiscoveryResponse{}
 	answered.Status = hooksv1.ResponseStatusFailure
-	calls.Observe(client.Outcome{Hook: hook, Host: "a:443", Code: 200, Response: answered, Duration: time.Second})
-	calls.Observe(client.Outcome{Hook: hook, Host: "a:443", Code: 200, Response: answered, Duration: time.Second})
-	calls.Observe(client.Outcome{Hook: hook, Host: "a:443", Response: &hooksv1.DiscoveryResponse{}, Duration: 3 * time.Second})
-	calls.Observe(client.Outcome{Hook: hook}) // an outcome without a host: nothing was sent
+	calls.Observe(hookclient.Outcome{Hook: hook, Host: "a:443", Code: 200, Response: answered, Duration: time.Second})
+	calls.Observe(hookclient.Outcome{Hook: hook, Host: "a:443", Code: 200, Response: answered, Duration: time.Second})
+	calls.Observe(hookclient.Outcome{Hook: hook, Host: "a:443", Response: &hooksv1.DiscoveryResponse{}, Duration: 3 * time.Second})
+	calls.Observe(hookclient.Outcome{Hook: hook}) // an outcome without a host: nothing was sent
 	want := `
 # HELP capi_runtime_sdk_requests_total [ALPHA] Calls of hooks, by HTTP status, host, hook and status of the response.
 # TYPE capi_runtime_sdk_requests_total counter

@@ -7,6 +7,6 @@
 // and reconciles them by requests, as kube-apiserver does.
 //
 // As in kube-apiserver, the roles admin, edit and view have no rules, unless Config.Aggregated is set. They have an
-// aggregationRule. Package authorization/rbac resolves this rule whenever a role is used, so the roles also work
+// aggregationRule. Package authz/rbacauthorizer resolves this rule whenever a role is used, so the roles also work
 // without a controller that fills in their rules.
 package bootstrap

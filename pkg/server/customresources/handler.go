@@ -68,7 +68,7 @@ func (r *Resources) serve(c Config, config *genericapiserver.RecommendedConfig, 
 }
 
 // handler returns the handler of requests for custom resources. It combines handlers that servers of the process share
-// with the library's handler of this server. The library needs no discovery handlers, because package discovery answers
+// with the library's handler of this server. The library needs no discovery handlers, because package apidiscovery answers
 // discovery requests.
 func (r *Resources) handler(c Config, config *genericapiserver.RecommendedConfig, models map[string]*spec.Schema,
 	definitions crdinformers.CustomResourceDefinitionInformer, establishing *establish.EstablishingController) (*serving.Server, error) {

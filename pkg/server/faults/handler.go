@@ -6,7 +6,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/endpoints/responsewriter"
 
-	"github.com/miniapi-dev/miniapi/pkg/admission/webhook"
+	"github.com/miniapi-dev/miniapi/pkg/admission/admissionwebhook"
 )
 
 // off is the value of the HTTP header Header in a request that must not meet faults.
@@ -68,7 +68,7 @@ func (v *visit) serve(w http.ResponseWriter, req *http.Request, current *inForce
 	}
 	met := v.meet(req, current)
 	if len(current.webhooks) > 0 {
-		req = req.WithContext(webhook.WithInterceptor(req.Context(), v.interceptor(current.webhooks)))
+		req = req.WithContext(admissionwebhook.WithInterceptor(req.Context(), v.interceptor(current.webhooks)))
 	}
 	v.respond(w, req, met)
 }

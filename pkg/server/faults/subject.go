@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apiserver/pkg/endpoints/request"
 
-	"github.com/miniapi-dev/miniapi/pkg/admission/webhook"
+	"github.com/miniapi-dev/miniapi/pkg/admission/admissionwebhook"
 	"github.com/miniapi-dev/miniapi/pkg/server/loopback"
 )
 
@@ -49,7 +49,7 @@ func subjectOf(req *http.Request) (*subject, bool) {
 
 // called returns the subject of a call of the webhook t. The server makes the call while it handles the request with
 // the subject s. If s is nil, the result has no verb and no user.
-func (s *subject) called(t webhook.Target) *subject {
+func (s *subject) called(t admissionwebhook.Target) *subject {
 	resource := t.Attributes.GetResource()
 	called := &subject{
 		group: resource.Group, resource: resource.Resource, subresource: t.Attributes.GetSubresource(),

@@ -12,20 +12,20 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/miniapi-dev/miniapi/pkg/admission/webhook"
+	"github.com/miniapi-dev/miniapi/pkg/admission/admissionwebhook"
 )
 
 // interceptor returns a function that injects faults into calls of webhooks. The server makes these calls for the
 // request of v.
-func (v *visit) interceptor(all rules) webhook.Interceptor {
-	return func(_ context.Context, target webhook.Target) *webhook.Interception {
+func (v *visit) interceptor(all rules) admissionwebhook.Interceptor {
+	return func(_ context.Context, target admissionwebhook.Target) *admissionwebhook.Interception {
 		met := all.inject(v.subject.called(target))
 		if met == nil {
 			return nil
 		}
 		e := met.event()
 		v.events.add(e)
-		return &webhook.Interception{Fault: e.traced(), Transport: func(base http.RoundTripper) http.RoundTripper {
+		return &admissionwebhook.Interception{Fault: e.traced(), Transport: func(base http.RoundTripper) http.RoundTripper {
 			return &transport{met, base, v.config.Stopping}
 		}}
 	}

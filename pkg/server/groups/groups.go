@@ -22,7 +22,7 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
-	groupdiscovery "github.com/miniapi-dev/miniapi/pkg/server/discovery"
+	"github.com/miniapi-dev/miniapi/pkg/server/apidiscovery"
 )
 
 // Groups serves the API groups of a registry.Table.
@@ -69,7 +69,7 @@ func Install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Conf
 		if group.Name != "" {
 			// The type List of package groupdiscovery serves the paths of most groups, because definitions and other
 			// servers can add versions to a group. Their web services only describe these paths in OpenAPI.
-			service := discovery.NewAPIGroupHandler(config.Serializer, groupdiscovery.Group(group.Versions)).WebService()
+			service := discovery.NewAPIGroupHandler(config.Serializer, apidiscovery.Group(group.Versions)).WebService()
 			if group.Name == apiregistrationv1.GroupName {
 				container := newContainer(config.Serializer)
 				container.Add(service)

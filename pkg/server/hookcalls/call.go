@@ -9,12 +9,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
-	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/registry"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/hookclient"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/hookregistry"
 )
 
 // CallPath is the path at which clients call hooks without using the Go package pkg/runtimehooks. The body is a
-// client.Call, and the answer is a client.Result.
+// hookclient.Call, and the answer is a hookclient.Result.
 const CallPath = "/miniapi/v1/runtimehooks/call"
 
 // serveCall calls a hook for a client. The status is 405 for another method than POST, 400 for an invalid call, and 503
@@ -26,14 +26,14 @@ func (h *Hooks) serveCall(w http.ResponseWriter, req *http.Request) {
 		refuse(w, apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, req.Method, schema.GroupResource{}, "", "hooks are called by POST", 0, true))
 		return
 	}
-	var call client.Call
-	if err := json.NewDecoder(http.MaxBytesReader(w, req.Body, client.MaxBodyBytes)).Decode(&call); err != nil {
+	var call hookclient.Call
+	if err := json.NewDecoder(http.MaxBytesReader(w, req.Body, hookclient.MaxBodyBytes)).Decode(&call); err != nil {
 		refuse(w, apierrors.NewBadRequest(fmt.Sprintf("the body must be the call of a hook in JSON: %v", err)))
 		return
 	}
 	result, err := h.client.Do(req.Context(), call)
 	switch {
-	case errors.Is(err, registry.ErrNotReady):
+	case errors.Is(err, hookregistry.ErrNotReady):
 		w.Header().Set("Retry-After", "1")
 		refuse(w, apierrors.NewServiceUnavailable(err.Error()))
 	case err != nil:

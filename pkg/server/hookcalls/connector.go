@@ -11,7 +11,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/services"
 	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
-	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/hookclient"
 )
 
 // connector makes connections to extensions in the same way as connections to admission webhooks, but with the client
@@ -19,19 +19,19 @@ import (
 // of services and the trusted authorities that the server also uses for admission webhooks.
 type connector struct {
 	config      Config
-	certificate *client.Certificate // the client certificate for extensions, or nil without one
+	certificate *hookclient.Certificate // the client certificate for extensions, or nil without one
 
 	mu      sync.Mutex
 	manager *utilwebhook.ClientManager
 }
 
-var _ client.Connector = &connector{}
+var _ hookclient.Connector = &connector{}
 
 func newConnector(config Config) (*connector, error) {
 	c := &connector{config: config}
 	if config.Options.CertFile != "" {
 		var err error
-		if c.certificate, err = client.NewCertificate(config.Options.CertFile, config.Options.KeyFile); err != nil {
+		if c.certificate, err = hookclient.NewCertificate(config.Options.CertFile, config.Options.KeyFile); err != nil {
 			return nil, fmt.Errorf("--runtime-extension-client-cert-file %s and --runtime-extension-client-key-file %s: %w", config.Options.CertFile, config.Options.KeyFile, err)
 		}
 	}
@@ -71,10 +71,10 @@ func (c *connector) authenticating(delegate utilwebhook.AuthenticationInfoResolv
 	})
 }
 
-// Connect implements client.Connector.
-func (c *connector) Connect(config runtimev1.ClientConfig) (client.Connection, error) {
-	if _, err := client.BaseURL(config); err != nil {
-		return client.Connection{}, err
+// Connect implements hookclient.Connector.
+func (c *connector) Connect(config runtimev1.ClientConfig) (hookclient.Connection, error) {
+	if _, err := hookclient.BaseURL(config); err != nil {
+		return hookclient.Connection{}, err
 	}
 	webhook := utilwebhook.ClientConfig{Name: "ExtensionConfig", URL: config.URL, CABundle: config.CABundle}
 	if s := config.Service; s.IsSet() {
@@ -84,13 +84,13 @@ func (c *connector) Connect(config runtimev1.ClientConfig) (client.Connection, e
 	}
 	manager, err := c.current()
 	if err != nil {
-		return client.Connection{}, err
+		return hookclient.Connection{}, err
 	}
 	reached, err := manager.HookClient(webhook)
 	if err != nil {
-		return client.Connection{}, err
+		return hookclient.Connection{}, err
 	}
-	return client.Connection{URL: reached.Post().URL(), HTTP: client.NoRedirects(&http.Client{Transport: reached.Client.Transport})}, nil
+	return hookclient.Connection{URL: reached.Post().URL(), HTTP: hookclient.NoRedirects(&http.Client{Transport: reached.Client.Transport})}, nil
 }
 
 // current returns the manager whose clients have the present certificate.

@@ -6,6 +6,6 @@
 // versions itself: it is the conversion webhook of the definition, and calls itself without a connection. The server
 // connects to extensions in the same way as to admission webhooks.
 //
-// [New] is the constructor. Don't use the package for hooks with another API server: pkg/runtimehooks/discovery and
-// pkg/runtimehooks/client need only client-go.
+// [New] is the constructor. Don't use the package for hooks with another API server: pkg/runtimehooks/extensionconfig and
+// pkg/runtimehooks/hookclient need only client-go.
 package hookcalls

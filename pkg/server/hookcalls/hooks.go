@@ -14,10 +14,10 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
-	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
-	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/discovery"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/extensionconfig"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/hookclient"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/hookregistry"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/metrics"
-	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/registry"
 )
 
 // Config has the parts of a server that hooks need.
@@ -31,25 +31,25 @@ type Config struct {
 	Services    utilwebhook.ServiceResolver
 	WebhookAuth utilwebhook.AuthenticationInfoResolverWrapper
 	// Observe is called after each call of an extension: see NewMetrics.
-	Observe func(client.Outcome)
+	Observe func(hookclient.Outcome)
 }
 
 // Outcome is the result of a call of an extension's handler.
-type Outcome = client.Outcome
+type Outcome = hookclient.Outcome
 
 // Hooks are the runtime hooks of a server.
 type Hooks struct {
 	config     Config
 	catalog    *catalog.Catalog
-	registry   *registry.Registry
-	client     *client.Client
-	controller *discovery.Controller
+	registry   *hookregistry.Registry
+	client     *hookclient.Client
+	controller *extensionconfig.Controller
 	running    sync.WaitGroup
 }
 
 // NewMetrics registers the metrics of calls in the process, and returns the function that records a call in them. A
 // second registration in the process panics.
-func NewMetrics() func(client.Outcome) {
+func NewMetrics() func(hookclient.Outcome) {
 	calls := metrics.NewCalls()
 	legacyregistry.MustRegister(calls.Metrics()...)
 	return calls.Observe
@@ -57,7 +57,7 @@ func NewMetrics() func(client.Outcome) {
 
 // New returns hooks. They do nothing before Start.
 func New(config Config) (*Hooks, error) {
-	h := &Hooks{config: config, catalog: catalog.New(), registry: registry.New()}
+	h := &Hooks{config: config, catalog: catalog.New(), registry: hookregistry.New()}
 	for _, add := range config.Options.AddToCatalog {
 		if err := add(h.catalog); err != nil {
 			return nil, fmt.Errorf("catalog of runtime hooks: %w", err)
@@ -67,13 +67,13 @@ func New(config Config) (*Hooks, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.client, err = client.New(client.Options{
+	h.client, err = hookclient.New(hookclient.Options{
 		Catalog: h.catalog, Registry: h.registry, Connector: connector, NamespaceLabels: h.namespaceLabels, Observe: config.Observe,
 	})
 	if err != nil {
 		return nil, err
 	}
-	h.controller, err = discovery.New(discovery.Options{
+	h.controller, err = extensionconfig.New(extensionconfig.Options{
 		Catalog: h.catalog, Client: h.client, Registry: h.registry,
 		Dynamic: config.Dynamic, Kubernetes: config.Kubernetes, Period: config.Options.Period,
 	})

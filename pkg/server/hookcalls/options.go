@@ -8,7 +8,7 @@ import (
 
 	clusterapi "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
-	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/discovery"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/extensionconfig"
 )
 
 // Options configure the runtime hooks of a server.
@@ -25,7 +25,7 @@ type Options struct {
 
 // NewOptions returns options with runtime hooks off.
 func NewOptions() *Options {
-	return &Options{Period: discovery.DefaultPeriod, AddToCatalog: []func(*catalog.Catalog) error{clusterapi.AddToCatalog}}
+	return &Options{Period: extensionconfig.DefaultPeriod, AddToCatalog: []func(*catalog.Catalog) error{clusterapi.AddToCatalog}}
 }
 
 // AddFlags adds the flags. kube-apiserver has none of them.

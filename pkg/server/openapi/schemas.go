@@ -18,7 +18,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
-	definitions "github.com/miniapi-dev/miniapi/pkg/registry/openapi"
+	"github.com/miniapi-dev/miniapi/pkg/registry/generatedopenapi"
 	"github.com/miniapi-dev/miniapi/pkg/server/version"
 )
 
@@ -150,7 +150,7 @@ func (s *Schemas) config() *common.Config {
 }
 
 func (s *Schemas) newConfig() *common.Config {
-	config := genericapiserver.DefaultOpenAPIConfig(openapiutil.GetOpenAPIDefinitionsWithoutDisabledFeatures(definitions.GetOpenAPIDefinitions), &openapi.DefinitionNamer{})
+	config := genericapiserver.DefaultOpenAPIConfig(openapiutil.GetOpenAPIDefinitionsWithoutDisabledFeatures(generatedopenapi.GetOpenAPIDefinitions), &openapi.DefinitionNamer{})
 	config.GetDefinitionName = s.name()
 	config.Info = info()
 	describeSecurity(config)
@@ -168,7 +168,7 @@ func (s *Schemas) v3Config() *common.OpenAPIV3Config {
 // extensions of the definitions. So the definitions have none, and the function GetDefinitionName returns new
 // extensions at each call.
 func (s *Schemas) newV3Config() *common.OpenAPIV3Config {
-	config := s.v3ConfigOf(openapiutil.GetOpenAPIDefinitionsWithoutDisabledFeatures(definitions.GetOpenAPIDefinitions))
+	config := s.v3ConfigOf(openapiutil.GetOpenAPIDefinitionsWithoutDisabledFeatures(generatedopenapi.GetOpenAPIDefinitions))
 	own := map[string]spec.Extensions{}
 	for name, d := range config.Definitions {
 		if d.Schema.Extensions != nil {

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
-	definitions "github.com/miniapi-dev/miniapi/pkg/registry/openapi"
+	"github.com/miniapi-dev/miniapi/pkg/registry/generatedopenapi"
 )
 
 // TypeConverter is the managedfields.TypeConverter of server-side apply and of managed fields. It makes the converter
@@ -56,7 +56,7 @@ func (c *TypeConverter) make(gvk schema.GroupVersionKind) (managedfields.TypeCon
 	}
 	name := util.GetCanonicalTypeName(obj)
 	config := c.schemas.v3ConfigOf(func(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
-		return definitions.Closure(ref, name)
+		return generatedopenapi.Closure(ref, name)
 	})
 	if len(config.Definitions) == 0 {
 		return c.none(), nil

@@ -1,6 +1,6 @@
 // Package webhooktokens has the tokens by which a server authenticates itself to admission webhooks (KEP-6060).
 //
-// [Tokens] implements the TokenSource of package webhook. Don't use the package for tokens that clients request: package
+// [Tokens] implements the TokenSource of package admissionwebhook. Don't use the package for tokens that clients request: package
 // core issues them.
 package webhooktokens
 

@@ -24,12 +24,12 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/webhooktest/webhooksuite"
 )
 
 // Found has the objects that were read from a cluster.
 type Found struct {
-	Configurations []*webhook.Configuration
+	Configurations []*webhooksuite.Configuration
 	// Definitions are the custom resource definitions of the API groups in the rules of the configurations, without
 	// their conversion webhooks.
 	Definitions []*unstructured.Unstructured
@@ -72,7 +72,7 @@ func Find(ctx context.Context, config *rest.Config, name string) (*Found, error)
 			objects = append(objects, &namespaces.Items[i])
 		}
 	}
-	if f.Configurations, err = webhook.ReadConfigurations(objects); err != nil {
+	if f.Configurations, err = webhooksuite.ReadConfigurations(objects); err != nil {
 		return nil, err
 	}
 	return f, f.findDefinitions(ctx, client)
@@ -118,13 +118,13 @@ func (f *Found) names(group string) bool {
 
 // Proxied returns the address of a service in the API server's proxy, and a transport with the credentials of the
 // kubeconfig.
-func (f *Found) Proxied(service *admissionregistrationv1.ServiceReference) (webhook.Endpoint, error) {
+func (f *Found) Proxied(service *admissionregistrationv1.ServiceReference) (webhooksuite.Endpoint, error) {
 	if service == nil {
-		return webhook.Endpoint{}, errors.New("clientConfig: must have a url or a service")
+		return webhooksuite.Endpoint{}, errors.New("clientConfig: must have a url or a service")
 	}
 	base, _, err := rest.DefaultServerURL(f.config.Host, f.config.APIPath, schema.GroupVersion{}, rest.IsConfigTransportTLS(*f.config))
 	if err != nil {
-		return webhook.Endpoint{}, err
+		return webhooksuite.Endpoint{}, err
 	}
 	port, at := int32(443), "/"
 	if service.Port != nil {
@@ -134,7 +134,7 @@ func (f *Found) Proxied(service *admissionregistrationv1.ServiceReference) (webh
 		at = *service.Path
 	}
 	u := url.URL{Scheme: base.Scheme, Host: base.Host, Path: path.Join("/", base.Path, "api/v1/namespaces", service.Namespace, "services", fmt.Sprintf("https:%s:%d", service.Name, port), "proxy", at)}
-	return webhook.Endpoint{URL: u.String(), Transport: f.transport}, nil
+	return webhooksuite.Endpoint{URL: u.String(), Transport: f.transport}, nil
 }
 
 // remedies has the answers of an API server that can't call a service: the code, a part of the message, and the change
@@ -155,7 +155,7 @@ var remedies = []struct {
 // Reach calls each service of the webhooks once through the API server's proxy, and returns an error for each service
 // that the API server can't call. Reach ignores webhooks that are called at another address. Without Reach, a run would
 // report the same cause once for each case.
-func (f *Found) Reach(ctx context.Context, hooks []webhook.Hook) error {
+func (f *Found) Reach(ctx context.Context, hooks []webhooksuite.Hook) error {
 	var errs []error
 	tried := map[string]bool{}
 	for i := range hooks {
@@ -170,7 +170,7 @@ func (f *Found) Reach(ctx context.Context, hooks []webhook.Hook) error {
 	return errors.Join(errs...)
 }
 
-func (f *Found) reach(ctx context.Context, hook *webhook.Hook) error {
+func (f *Found) reach(ctx context.Context, hook *webhooksuite.Hook) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, hook.Endpoint.URL, strings.NewReader("{}"))
 	if err != nil {
 		return err

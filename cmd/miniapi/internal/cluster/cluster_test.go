@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/webhooktest/webhooksuite"
 )
 
 // A service is called through the API server's proxy, with the credentials of the kubeconfig.
@@ -88,9 +88,9 @@ func TestReach(t *testing.T) {
 				t.Fatal(err)
 			}
 			found := &Found{config: config, transport: transport}
-			var hooks []webhook.Hook
+			var hooks []webhooksuite.Hook
 			for _, path := range []string{"/mutate", "/validate"} {
-				hook := webhook.Hook{Name: path}
+				hook := webhooksuite.Hook{Name: path}
 				hook.Entry.ClientConfig.Service = &admissionregistrationv1.ServiceReference{Namespace: "system", Name: "hooks", Path: &path}
 				if hook.Endpoint, err = found.Proxied(hook.Entry.ClientConfig.Service); err != nil {
 					t.Fatal(err)

@@ -1,5 +1,5 @@
 // Package hooks is for the commands about runtime hooks: it reads ExtensionConfigs from a server, calls their
-// extensions, and prints the answers. The client of hooks itself is in pkg/runtimehooks/client.
+// extensions, and prints the answers. The client of hooks itself is in pkg/runtimehooks/hookclient.
 package hooks
 
 import (
@@ -25,8 +25,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1alpha1"
 	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
-	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
-	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/registry"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/hookclient"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/hookregistry"
 	"github.com/miniapi-dev/miniapi/pkg/server/hookcalls"
 )
 
@@ -90,7 +90,7 @@ func Configs(ctx context.Context, config *rest.Config) ([]runtimev1.ExtensionCon
 
 // CallByServer requests that the server call a hook. The result served is false if the server has no path for such
 // requests, because it isn't miniapi or has no runtime hooks.
-func CallByServer(ctx context.Context, config *rest.Config, call client.Call) (_ *client.Result, served bool, err error) {
+func CallByServer(ctx context.Context, config *rest.Config, call hookclient.Call) (_ *hookclient.Result, served bool, err error) {
 	typed, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, false, err
@@ -103,7 +103,7 @@ func CallByServer(ctx context.Context, config *rest.Config, call client.Call) (_
 	if err != nil {
 		return nil, !apierrors.IsNotFound(err), fmt.Errorf("calling hook %q by %s: %w", call.Hook, config.Host, err)
 	}
-	result := &client.Result{}
+	result := &hookclient.Result{}
 	if err := json.Unmarshal(data, result); err != nil {
 		return nil, true, fmt.Errorf("calling hook %q by %s: the response isn't the result of a hook: %w", call.Hook, config.Host, err)
 	}
@@ -113,7 +113,7 @@ func CallByServer(ctx context.Context, config *rest.Config, call client.Call) (_
 // NewClient returns a client that calls handlers of extensions from this process. The client calls the handlers in the
 // statuses of the ExtensionConfigs. It takes the address of a service from the argument addresses, or else from the
 // service's endpoints, which this machine must be able to reach. The caller must call stop at the end.
-func NewClient(ctx context.Context, config *rest.Config, configs []runtimev1.ExtensionConfig, addresses services.Addresses) (_ *client.Client, stop func(), err error) {
+func NewClient(ctx context.Context, config *rest.Config, configs []runtimev1.ExtensionConfig, addresses services.Addresses) (_ *hookclient.Client, stop func(), err error) {
 	c, err := Catalog()
 	if err != nil {
 		return nil, nil, err
@@ -124,7 +124,7 @@ func NewClient(ctx context.Context, config *rest.Config, configs []runtimev1.Ext
 	if err != nil {
 		return nil, nil, err
 	}
-	handlers := registry.New()
+	handlers := hookregistry.New()
 	if err := handlers.WarmUp(configs); err != nil {
 		return nil, nil, err
 	}
@@ -143,7 +143,7 @@ func NewClient(ctx context.Context, config *rest.Config, configs []runtimev1.Ext
 			return nil, nil, err
 		}
 	}
-	connector, err := client.NewHTTPSConnector(client.ConnectorOptions{Services: resolver})
+	connector, err := hookclient.NewHTTPSConnector(hookclient.ConnectorOptions{Services: resolver})
 	if err != nil {
 		cancel()
 		return nil, nil, err
@@ -160,7 +160,7 @@ func NewClient(ctx context.Context, config *rest.Config, configs []runtimev1.Ext
 		}
 		return namespace.Labels, nil
 	}
-	made, err := client.New(client.Options{Catalog: c, Registry: handlers, Connector: connector, NamespaceLabels: labels})
+	made, err := hookclient.New(hookclient.Options{Catalog: c, Registry: handlers, Connector: connector, NamespaceLabels: labels})
 	if err != nil {
 		stop()
 		return nil, nil, err

@@ -15,7 +15,7 @@ import (
 
 	hooksv1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/hooks/v1alpha1"
 	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
-	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/hookclient"
 )
 
 // Handlers returns the handlers of ExtensionConfigs, grouped by hook and in the order of their calls. The ExtensionConfigs
@@ -57,7 +57,7 @@ func PrintHandlers(out io.Writer, configs []runtimev1.ExtensionConfig) error {
 }
 
 // PrintResult prints the answer of each handler, and the result of the call of the hook unless the call has failed.
-func PrintResult(out io.Writer, result *client.Result) error {
+func PrintResult(out io.Writer, result *hookclient.Result) error {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	for _, a := range result.Answers {
 		outcome := describe(a.Response)

@@ -1,7 +1,7 @@
 // Package webhooks reads the webhooks that "miniapi conformance webhook" judges: from files, from a cluster, or at a URL.
 // It also makes the requests that the webhooks are sent. [Load] is the way in.
 //
-// Don't use the package to judge a handler in a Go test: the package pkg/miniapitest/conformance does that in one call.
+// Don't use the package to judge a handler in a Go test: the package pkg/miniapitest/webhooktest does that in one call.
 package webhooks
 
 import (
@@ -21,9 +21,9 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kustomization"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/trust"
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/inputs"
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/webhooktest/inputs"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/webhooktest/webhooksuite"
 )
 
 // Source names the webhooks to judge, and the objects for their requests.
@@ -49,7 +49,7 @@ type Webhooks struct {
 	// Applied are the objects to apply before the requests.
 	Applied []manifests.Object
 
-	hooks   []webhook.Hook
+	hooks   []webhooksuite.Hook
 	objects []*unstructured.Unstructured
 	// cluster has the webhook configuration and the custom resource definitions that were read from a cluster. It is
 	// nil without Source.Configuration.
@@ -74,7 +74,7 @@ func Load(ctx context.Context, from Source) (*Webhooks, error) {
 	}
 	at := places{url: from.URL, roots: roots}
 	if len(from.Files) == 0 && from.Configuration == "" {
-		w.hooks = []webhook.Hook{webhook.Unconfigured(webhook.Endpoint{URL: from.URL, TLS: &tls.Config{RootCAs: roots}})}
+		w.hooks = []webhooksuite.Hook{webhooksuite.Unconfigured(webhooksuite.Endpoint{URL: from.URL, TLS: &tls.Config{RootCAs: roots}})}
 		return w, nil
 	}
 	configurations, err := w.configurations(ctx, from, &at)
@@ -84,7 +84,7 @@ func Load(ctx context.Context, from Source) (*Webhooks, error) {
 	if len(configurations) == 0 {
 		return nil, fmt.Errorf("-f %q: the files must have a MutatingWebhookConfiguration or a ValidatingWebhookConfiguration", from.Files)
 	}
-	if w.hooks, err = webhook.HooksOf(configurations, at.of); err == nil && len(w.hooks) == 0 {
+	if w.hooks, err = webhooksuite.HooksOf(configurations, at.of); err == nil && len(w.hooks) == 0 {
 		err = errors.New("the configuration of -f or --configuration has no webhooks: the field webhooks must have at least one")
 	}
 	return w, err
@@ -93,13 +93,13 @@ func Load(ctx context.Context, from Source) (*Webhooks, error) {
 // configurations reads the configurations of webhooks from the files of -f. With --configuration, it reads the
 // configuration of that name from the cluster, and the definitions of the custom resources in the rules of the
 // configuration.
-func (w *Webhooks) configurations(ctx context.Context, from Source, at *places) ([]*webhook.Configuration, error) {
+func (w *Webhooks) configurations(ctx context.Context, from Source, at *places) ([]*webhooksuite.Configuration, error) {
 	if from.Configuration == "" {
 		objects, err := loadAll(from.Files)
 		if err != nil {
 			return nil, fmt.Errorf("-f: %w", err)
 		}
-		return webhook.ReadConfigurations(objects)
+		return webhooksuite.ReadConfigurations(objects)
 	}
 	config, err := from.Kubeconfig.ClientConfig()
 	if err != nil {
@@ -136,12 +136,12 @@ type places struct {
 }
 
 // of returns the address and the TLS settings for calls of a webhook.
-func (p *places) of(client admissionregistrationv1.WebhookClientConfig) (webhook.Endpoint, error) {
-	path, err := webhook.Path(client)
+func (p *places) of(client admissionregistrationv1.WebhookClientConfig) (webhooksuite.Endpoint, error) {
+	path, err := webhooksuite.Path(client)
 	if err != nil {
-		return webhook.Endpoint{URL: p.url}, nil //nolint:nilerr // the case config.clientConfig reports this error
+		return webhooksuite.Endpoint{URL: p.url}, nil //nolint:nilerr // the case config.clientConfig reports this error
 	}
-	config := &tls.Config{RootCAs: p.roots, ServerName: webhook.ServiceName(client)}
+	config := &tls.Config{RootCAs: p.roots, ServerName: webhooksuite.ServiceName(client)}
 	if p.roots == nil && len(client.CABundle) > 0 {
 		config.RootCAs = x509.NewCertPool()
 		config.RootCAs.AppendCertsFromPEM(client.CABundle)
@@ -150,23 +150,23 @@ func (p *places) of(client admissionregistrationv1.WebhookClientConfig) (webhook
 	case p.url != "":
 		u, err := url.Parse(p.url)
 		if err != nil {
-			return webhook.Endpoint{}, err
+			return webhooksuite.Endpoint{}, err
 		}
 		if u.Path == "" || u.Path == "/" {
 			u.Path = path
 		}
-		return webhook.Endpoint{URL: u.String(), TLS: config}, nil
+		return webhooksuite.Endpoint{URL: u.String(), TLS: config}, nil
 	case client.URL != nil:
-		return webhook.Endpoint{URL: *client.URL, TLS: config}, nil
+		return webhooksuite.Endpoint{URL: *client.URL, TLS: config}, nil
 	case p.cluster != nil:
 		return p.cluster.Proxied(client.Service)
 	}
-	return webhook.Endpoint{}, fmt.Errorf("the service %s/%s is in a cluster: give --url, the address at which the webhook is called", client.Service.Namespace, client.Service.Name)
+	return webhooksuite.Endpoint{}, fmt.Errorf("the service %s/%s is in a cluster: give --url, the address at which the webhook is called", client.Service.Namespace, client.Service.Name)
 }
 
 // Reach returns an error if a webhook, or the service of a webhook, can't be called.
 func (w *Webhooks) Reach(ctx context.Context) error {
-	if err := (&webhook.Suite{Hooks: w.hooks}).Reach(ctx); err != nil {
+	if err := (&webhooksuite.Suite{Hooks: w.hooks}).Reach(ctx); err != nil {
 		return err
 	}
 	if w.cluster == nil {
@@ -178,7 +178,7 @@ func (w *Webhooks) Reach(ctx context.Context) error {
 // Suite returns the suite that judges the webhooks, with its AdmissionReviews. The server of the argument config makes
 // the AdmissionReviews. The argument fuzzed is the number of random objects for each resource, which the seed repeats.
 // The caller must close the suite.
-func (w *Webhooks) Suite(ctx context.Context, config *rest.Config, seed uint64, fuzzed int) (*webhook.Suite, error) {
+func (w *Webhooks) Suite(ctx context.Context, config *rest.Config, seed uint64, fuzzed int) (*webhooksuite.Suite, error) {
 	if fuzzed == 0 {
 		fuzzed = -1 // inputs.Options takes 0 for the default
 	}
@@ -186,7 +186,7 @@ func (w *Webhooks) Suite(ctx context.Context, config *rest.Config, seed uint64, 
 	if err != nil {
 		return nil, err
 	}
-	s := &webhook.Suite{Hooks: w.hooks, Judge: c}
+	s := &webhooksuite.Suite{Hooks: w.hooks, Judge: c}
 	if s.Inputs, s.Uncovered, err = c.Inputs(ctx, w.hooks); err != nil {
 		s.Close()
 		return nil, err

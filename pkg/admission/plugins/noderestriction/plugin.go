@@ -1,7 +1,7 @@
 // Package noderestriction has the plugin NodeRestriction: a kubelet can write only objects that belong to its own
 // node. A kubelet is a user with the name system:node:NAME and the group system:nodes.
 //
-// The plugin is off by default, and has no effect without kubelets. The authorizer in pkg/server/authorization/node
+// The plugin is off by default, and has no effect without kubelets. The authorizer in pkg/server/authz/nodeauthorizer
 // decides what a kubelet may read, and which resources it may write at all.
 package noderestriction
 

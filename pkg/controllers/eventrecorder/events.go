@@ -1,0 +1,41 @@
+// Package eventrecorder records Events of controllers, for users.
+//
+// [NewRecorder] makes a recorder that costs nothing before its first Event. For a controller that records Events
+// all the time, use client-go's tools/record.
+package eventrecorder
+
+import (
+	"context"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
+)
+
+// Recorder records the Events of a controller. Like client-go, it counts equal Events in one object.
+type Recorder struct {
+	start func() record.EventRecorder
+}
+
+// NewRecorder returns a recorder for a component. It works until ctx ends.
+func NewRecorder(ctx context.Context, client corev1client.EventsGetter, component string) *Recorder {
+	return &Recorder{sync.OnceValue(func() record.EventRecorder {
+		broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+		broadcaster.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: client.Events("")})
+		context.AfterFunc(ctx, broadcaster.Shutdown)
+		return broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
+	})}
+}
+
+// Warn records a warning about an object. The object may also be an ObjectReference.
+func (r *Recorder) Warn(about runtime.Object, reason, format string, args ...any) {
+	r.start().Eventf(about, corev1.EventTypeWarning, reason, format, args...)
+}
+
+// Tell records an Event of the type Normal.
+func (r *Recorder) Tell(about runtime.Object, reason, format string, args ...any) {
+	r.start().Eventf(about, corev1.EventTypeNormal, reason, format, args...)
+}
