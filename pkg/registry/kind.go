@@ -71,6 +71,10 @@ type Kind struct {
 
 	// Defaults set the defaults of each version of the kind, and of the kinds in requests to its subresources.
 	Defaults []Default
+	// Canonical brings an object of the hub into the form that it has after kube-apiserver has converted it to its
+	// internal type and back. Its error ends a request like the error of a conversion. CanonicalOf makes it. It must not
+	// change maps, slices and pointers in place, because a converted object shares them with the original.
+	Canonical func(runtime.Object) error
 	// Shape finds a part of an object that objects of other kinds have too, such as a pod spec. It is nil for a kind
 	// without such a part.
 	Shape *Shape

@@ -25,12 +25,14 @@ type Table struct {
 	// of them. The gate may change between two servers that run one after the other in a process, so the table
 	// keeps both. The first call makes the codecs.
 	codecs, cborCodecs func() serializer.CodecFactory
+	// canonical has Kind.Canonical for the Go types of the hub.
+	canonical map[reflect.Type]func(runtime.Object) error
 }
 
 // NewTable makes a table of groups. It returns an error if the versions, the defaults, the fields or the
 // conversions of a group can't be registered.
 func NewTable(groups ...Group) (*Table, error) {
-	t := &Table{groups: groups, scheme: runtime.NewScheme()}
+	t := &Table{groups: groups, scheme: runtime.NewScheme(), canonical: map[reflect.Type]func(runtime.Object) error{}}
 	t.codecs = sync.OnceValue(func() serializer.CodecFactory {
 		return serializer.NewCodecFactory(t.scheme, codecOptions()...)
 	})

@@ -66,6 +66,12 @@ func (t *Table) fillScheme() error {
 		}
 		pairs = append(pairs, t.pairs(g)...)
 		functions = append(functions, g.Conversions...)
+		for _, k := range g.Kinds {
+			if k.Canonical != nil {
+				functions = append(functions, conversion.Canonical(k.Object, k.Canonical))
+				t.canonical[reflect.TypeOf(k.Object)] = k.Canonical
+			}
+		}
 	}
 	return conversion.Register(t.scheme, pairs, functions)
 }

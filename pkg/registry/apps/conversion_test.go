@@ -7,7 +7,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	extensionsv1beta1 "k8s.io/api/extensions/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/autoscaling"
 	"github.com/miniapi-dev/miniapi/pkg/registry/extensions"
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
@@ -100,6 +102,64 @@ func TestConvertOverwrites(t *testing.T) {
 			}
 			if got := c.out.GetObjectKind().GroupVersionKind(); got != appsv1.SchemeGroupVersion.WithKind("Deployment") {
 				t.Errorf("the converted object has kind %v", got)
+			}
+		})
+	}
+}
+
+// TestCanonicalAnnotations checks the annotations that are fields of kube-apiserver's internal types, in an object that
+// is decoded, converted for an apply, and copied from a webhook's answer.
+func TestCanonicalAnnotations(t *testing.T) {
+	t.Parallel()
+	const (
+		generation, revision = "deprecated.daemonset.template.generation", "deprecated.deployment.rollback.to"
+		noNumber             = `strconv.ParseInt: parsing "x": invalid syntax`
+	)
+	table := registrytest.Table(t, Group, extensions.Group)
+	for _, c := range []struct {
+		name, reason, kind, annotation, value string
+		want, err                             string
+	}{
+		{"template generation", "a number is written in its shortest form", "DaemonSet", generation, "+07", "7", ""},
+		{"generation that is no number", "the conversion of kube-apiserver refuses it", "DaemonSet", generation, "x", "", noNumber},
+		{"empty generation", "an empty text is no number", "DaemonSet", generation, "", "", `strconv.ParseInt: parsing "": invalid syntax`},
+		{"revision", "a number is written in its shortest form", "Deployment", revision, "007", "7", ""},
+		{"revision that is no number", "the error names the annotation", "Deployment", revision, "x", "", "failed to parse annotation[" + revision + "]=x as int64: " + noNumber},
+		{"empty revision", "an empty text stands for no rollback", "Deployment", revision, "", "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			hub := schema.GroupVersion{Group: Group.Name, Version: runtime.APIVersionInternal}
+			sent, err := table.Scheme().New(appsv1.SchemeGroupVersion.WithKind(c.kind))
+			if err != nil {
+				t.Fatal(err)
+			}
+			registry.MetaOf(sent).SetAnnotations(map[string]string{c.annotation: c.value})
+			data, err := runtime.Encode(table.Codecs().LegacyCodec(appsv1.SchemeGroupVersion), sent.DeepCopyObject())
+			if err != nil {
+				t.Fatal(err)
+			}
+			serializer := table.Serializer()
+			decoded, _, decodeErr := serializer.DecoderToVersion(serializer.SupportedMediaTypes()[0].Serializer, hub).Decode(data, nil, nil)
+			converted, convertErr := table.UnsafeConvertor().ConvertToVersion(sent, hub)
+			copied, _ := table.Scheme().New(appsv1.SchemeGroupVersion.WithKind(c.kind))
+			copyErr := table.Scheme().Convert(sent, copied, nil)
+			for way, result := range map[string]struct {
+				obj runtime.Object
+				err error
+			}{"decoded": {decoded, decodeErr}, "converted": {converted, convertErr}, "copied": {copied, copyErr}} {
+				if c.err != "" {
+					if result.err == nil || result.err.Error() != c.err {
+						t.Errorf("%s: error %v, want %s: %s", way, result.err, c.err, c.reason)
+					}
+				} else if result.err != nil {
+					t.Errorf("%s: %v", way, result.err)
+				} else if got := registry.MetaOf(result.obj).GetAnnotations()[c.annotation]; got != c.want {
+					t.Errorf("%s: %s %q, want %q: %s", way, c.annotation, got, c.want, c.reason)
+				}
+			}
+			if got := registry.MetaOf(sent).GetAnnotations()[c.annotation]; got != c.value {
+				t.Errorf("the conversions have changed their original: %s is %q", c.annotation, got)
 			}
 		})
 	}

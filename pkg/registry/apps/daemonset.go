@@ -2,6 +2,7 @@ package apps
 
 import (
 	"context"
+	"maps"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -38,6 +39,7 @@ var daemonSetKind = registry.Kind{
 		registry.DefaultLike[appsv1beta2.DaemonSet](defaultDaemonSet),
 		registry.DefaultOf(defaultDaemonSetExtensionsV1beta1),
 	},
+	Canonical:     registry.CanonicalOf(canonicalDaemonSet),
 	Shape:         podrules.ShapeOf("spec.template.spec", func(d *appsv1.DaemonSet) *corev1.PodSpec { return &d.Spec.Template.Spec }),
 	Status:        true,
 	Generation:    true,
@@ -165,6 +167,21 @@ func startTemplateGeneration(_ context.Context, d *appsv1.DaemonSet) {
 	setTemplateGeneration(d, max(1, templateGeneration(d)))
 }
 
+// canonicalDaemonSet reads the template generation, which kube-apiserver has as a number.
+func canonicalDaemonSet(d *appsv1.DaemonSet) error {
+	value, ok := d.Annotations[appsv1.DeprecatedTemplateGeneration]
+	if !ok {
+		return nil
+	}
+	generation, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		return err
+	}
+	d.Annotations = maps.Clone(d.Annotations)
+	setTemplateGeneration(d, generation)
+	return nil
+}
+
 // countTemplateGeneration increments the template generation if the pod template has changed. An update can't set the
 // template generation to another value.
 func countTemplateGeneration(_ context.Context, d, old *appsv1.DaemonSet) {
@@ -181,8 +198,7 @@ func keepTemplateGeneration(_ context.Context, d, old *appsv1.DaemonSet) {
 }
 
 func templateGeneration(d *appsv1.DaemonSet) int64 {
-	// An annotation that isn't a number counts as 0.
-	n, _ := strconv.ParseInt(d.Annotations[appsv1.DeprecatedTemplateGeneration], 10, 64)
+	n, _ := strconv.ParseInt(d.Annotations[appsv1.DeprecatedTemplateGeneration], 10, 64) // canonicalDaemonSet has checked it
 	return n
 }
 

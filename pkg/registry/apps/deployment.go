@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	appsv1beta1 "k8s.io/api/apps/v1beta1"
@@ -40,6 +41,7 @@ var deploymentKind = registry.Kind{
 		registry.DefaultLike[appsv1beta2.Deployment](defaultDeployment),
 		registry.DefaultOf(defaultDeploymentExtensionsV1beta1),
 	},
+	Canonical:  registry.CanonicalOf(canonicalDeployment),
 	Shape:      podrules.ShapeOf("spec.template.spec", func(d *appsv1.Deployment) *corev1.PodSpec { return &d.Spec.Template.Spec }),
 	Status:     true,
 	Generation: true,
@@ -121,6 +123,25 @@ func validateDeployment(o *appsv1.Deployment) field.ErrorList {
 	return f.Errs
 }
 
+// canonicalDeployment reads the revision of a rollback, which kube-apiserver has as a number.
+func canonicalDeployment(d *appsv1.Deployment) error {
+	value, ok := d.Annotations[appsv1.DeprecatedRollbackTo]
+	if !ok {
+		return nil
+	}
+	var revision *int64
+	if value != "" {
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			return fmt.Errorf("failed to parse annotation[%s]=%s as int64: %w", appsv1.DeprecatedRollbackTo, value, err)
+		}
+		revision = &n
+	}
+	d.Annotations = maps.Clone(d.Annotations)
+	annotate(&d.Annotations, appsv1.DeprecatedRollbackTo, revision)
+	return nil
+}
+
 func validateDeploymentUpdate(o, old *appsv1.Deployment) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(deploymentSpec(validation.SpecPath, o), validation.Unchanged(validation.SpecPath.Child("selector"), o.Spec.Selector, old.Spec.Selector))
@@ -154,7 +175,6 @@ func deploymentSpec(path *field.Path, o *appsv1.Deployment) field.ErrorList {
 		deploymentStrategy(path.Child("strategy"), &s.Strategy),
 		validation.Nonnegative(path.Child("minReadySeconds"), s.MinReadySeconds),
 		validation.Nonnegative(path.Child("revisionHistoryLimit"), ptr.Deref(s.RevisionHistoryLimit, 0)))
-	// A revision that isn't a number has no field that could be invalid.
 	if revision, err := takeNumber(maps.Clone(o.Annotations), appsv1.DeprecatedRollbackTo); err == nil {
 		f.Merge(validation.Nonnegative(path.Child("rollback", "version"), ptr.Deref(revision, 0)))
 	}

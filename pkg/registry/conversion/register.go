@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Function is a conversion from one Go type to another. Renamed, Different, Generated, Both and BothLike make it.
+// Function is a conversion from one Go type to another. Canonical, Renamed, Different, Generated, Both and BothLike make
+// it.
 type Function struct {
 	from, to any // nil pointers of the two types
 	convert  conversion.ConversionFunc
@@ -31,10 +32,10 @@ func Register(s *runtime.Scheme, pairs []Pair, functions []Function) error {
 	for _, p := range pairs {
 		all = append(all, same(p.Version, p.Hub), same(p.Hub, p.Version))
 	}
-	all = append(all, functions...) // if several functions are for the same types, the last one counts
 	for _, t := range s.AllKnownTypes() {
 		all = append(all, identity(t))
 	}
+	all = append(all, functions...) // if several functions are for the same types, the last one counts
 	for _, f := range all {
 		if err := s.AddConversionFunc(f.from, f.to, f.convert); err != nil {
 			return fmt.Errorf("registering the conversion of %T to %T: %w", f.from, f.to, err)
@@ -73,6 +74,14 @@ func identity(t reflect.Type) Function {
 	return Function{from: p, to: p, convert: func(in, out any, _ conversion.Scope) error {
 		assign(out, in)
 		return nil
+	}}
+}
+
+// Canonical makes the conversion of a type of the hub to itself. canonical gets a shallow copy of the object.
+func Canonical(of runtime.Object, canonical func(runtime.Object) error) Function {
+	return Function{from: of, to: of, convert: func(in, out any, _ conversion.Scope) error {
+		assign(out, in)
+		return canonical(out.(runtime.Object))
 	}}
 }
 
