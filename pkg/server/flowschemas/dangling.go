@@ -54,9 +54,7 @@ func New(following context.Context, client typedv1.FlowcontrolV1Interface, boots
 	return f
 }
 
-// passes has the pauses before the checks of the schemas. The first check begins after a short pause, because a schema
-// and its level are often written one after the other. After failed checks, the pauses become longer, because admission
-// may refuse the writes.
+// passes has the pauses between failed checks of the schemas. They become longer, because admission may refuse the writes.
 var passes = wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Cap: 30 * time.Second, Steps: 12}
 
 // Written starts a check of all schemas after a write of a schema or of a priority level. It returns without waiting
@@ -79,7 +77,7 @@ func (f *Conditions) pass(ctx context.Context) {
 	case <-f.bootstrapped:
 	case <-ctx.Done():
 	}
-	_ = passes.DelayFunc().Until(ctx, false, false, func(ctx context.Context) (bool, error) {
+	_ = passes.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) {
 		err := f.reconcile(ctx)
 		if err != nil && ctx.Err() == nil {
 			klog.ErrorS(err, "the conditions of FlowSchemas aren't up to date, and are written again")
