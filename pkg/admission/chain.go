@@ -16,6 +16,7 @@ import (
 	webhookutil "k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
 
@@ -27,7 +28,10 @@ import (
 
 // Dependencies are the parts of the server that the chain and its plugins use.
 type Dependencies struct {
-	// Client and DynamicClient are clients of the server itself. They have an administrator's permissions.
+	// Config is the client configuration for plugins that want the server's own objects; see [WantsClientConfig].
+	Config *rest.Config
+	// Client and DynamicClient are clients of the server whose objects configure admission: the server itself, or the
+	// cluster that it is behind.
 	Client        kubernetes.Interface
 	DynamicClient dynamic.Interface
 	// Informers is the factory from which New requests informers. The server starts the informers afterwards.
@@ -44,6 +48,8 @@ type Dependencies struct {
 	// TypeConverter merges the apply configurations of mutating policies into objects of built-in types. If it is
 	// nil, the plugin MutatingAdmissionPolicy fetches the schemas from the server.
 	TypeConverter managedfields.TypeConverter
+	// Foreign is true if the configuration of admission is that of another cluster; see [admissionpolicy.Environment].
+	Foreign bool
 	// Definition returns the CustomResourceDefinition of a kind; see [admissionpolicy.Environment].
 	Definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition
 
@@ -136,6 +142,9 @@ func (c *chain) initialize(plugin admission.Interface) {
 	if wants, ok := plugin.(initializer.WantsManifestLoaders); ok {
 		wants.SetManifestLoaders(c.manifests)
 	}
+	if wants, ok := plugin.(WantsClientConfig); ok {
+		wants.SetClientConfig(rest.CopyConfig(c.Config))
+	}
 	if wants, ok := plugin.(initializer.WantsQuotaConfiguration); ok {
 		wants.SetQuotaConfiguration(resourcequota.Configuration(nil))
 	}
@@ -147,6 +156,7 @@ func (c *chain) policyEnvironment() admissionpolicy.Environment {
 		Started:       c.Informers.Follow,
 		TypeConverter: c.TypeConverter,
 		Definition:    c.Definition,
+		Foreign:       c.Foreign,
 	}
 }
 

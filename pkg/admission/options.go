@@ -27,6 +27,9 @@ type Options struct {
 	// Services are the addresses of services of webhooks. They take precedence over the Service objects of the API.
 	Services services.Addresses
 
+	// Plugins are plugins of a program's own, in addition to the in-tree plugins.
+	Plugins []Plugin
+
 	// NotReadyTolerationSeconds and UnreachableTolerationSeconds are the times for which a pod stays on a node that
 	// isn't ready or is unreachable, unless the pod has a toleration of its own.
 	NotReadyTolerationSeconds, UnreachableTolerationSeconds int64
@@ -44,7 +47,7 @@ func NewOptions() *Options {
 // AddFlags adds the flags that kube-apiserver has, under the same names.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	names := fmt.Sprintf("(%s). Comma-delimited list of admission plugins: %s. The order of plugins in this flag does not matter.",
-		strings.Join(pluginNames(func(p plugin) bool { return p.on }), ", "), strings.Join(slices.Sorted(slices.Values(pluginNames(nil))), ", "))
+		strings.Join(pluginNames(o.order(), func(p plugin) bool { return p.on }), ", "), strings.Join(slices.Sorted(slices.Values(pluginNames(o.order(), nil))), ", "))
 	flags.StringSliceVar(&o.Enable, "enable-admission-plugins", o.Enable,
 		"admission plugins that should be enabled in addition to default enabled ones "+names)
 	flags.StringSliceVar(&o.Disable, "disable-admission-plugins", o.Disable,
@@ -69,8 +72,8 @@ func (o *Options) AddOwnFlags(flags *pflag.FlagSet) {
 
 // Validate returns the errors of the options. Each error names its flag.
 func (o *Options) Validate() []error {
-	var errs []error
-	known := pluginNames(nil)
+	errs := o.validatePlugins()
+	known := pluginNames(o.order(), nil)
 	for _, list := range []struct {
 		flag  string
 		names []string
@@ -102,7 +105,7 @@ func (o *Options) Validate() []error {
 // Warnings returns a warning for each plugin that Enable or Only names and miniapi doesn't have.
 func (o *Options) Warnings() []string {
 	var warnings []string
-	for _, p := range order {
+	for _, p := range o.order() {
 		if p.new == nil && (slices.Contains(o.Enable, p.name) || slices.Contains(o.Only, p.name)) {
 			warnings = append(warnings, fmt.Sprintf("admission plugin %s is not part of miniapi, so it does not run", p.name))
 		}
@@ -113,7 +116,7 @@ func (o *Options) Warnings() []string {
 // enabled returns the plugins that run, in the order of the chain.
 func (o *Options) enabled() []plugin {
 	var enabled []plugin
-	for _, p := range order {
+	for _, p := range o.order() {
 		runs := p.on && !slices.Contains(o.Disable, p.name) || slices.Contains(o.Enable, p.name)
 		if len(o.Only) > 0 {
 			runs = slices.Contains(o.Only, p.name)
@@ -137,14 +140,13 @@ func Hides(gates featuregate.FeatureGate, plugin string, resource schema.GroupRe
 	return (!webhooks || gates.Enabled(features.ExcludeAdmissionWebhookVirtualResources)) && slices.Contains(notIntercepted, resource)
 }
 
-// PluginNames returns the names of all plugins, in the order of the chain.
-func PluginNames() []string { return pluginNames(nil) }
+// PluginNames returns the names of all in-tree plugins, in the order of the chain.
+func PluginNames() []string { return pluginNames(order, nil) }
 
-// pluginNames returns the names of the plugins that the filter selects, in the order of the chain. A nil filter
-// selects all.
-func pluginNames(filter func(plugin) bool) []string {
+// pluginNames returns the names of the plugins that the filter selects, in their order. A nil filter selects all.
+func pluginNames(plugins []plugin, filter func(plugin) bool) []string {
 	var names []string
-	for _, p := range order {
+	for _, p := range plugins {
 		if filter == nil || filter(p) {
 			names = append(names, p.name)
 		}

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"io"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -65,6 +66,14 @@ type plugin struct {
 // nil for a plugin that only validates. The list is empty for a mutating plugin that changes no object, or that records
 // changes itself.
 type changes []string
+
+// everyResource stands for all resources in changes.
+const everyResource = "*"
+
+// include reports whether the plugin may change objects of a resource.
+func (c changes) include(resource string) bool {
+	return slices.Contains(c, resource) || slices.Contains(c, everyResource)
+}
 
 const (
 	on  = true

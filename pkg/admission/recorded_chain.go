@@ -222,7 +222,7 @@ func (t *turn) compares(o admission.ObjectInterfaces) {
 	switch object := t.GetObject(); {
 	case t.plugin.considers:
 		t.object = trace.Encoding{} // webhooks and policies record changes themselves
-	case object != nil && slices.Contains(t.plugin.changes, t.GetResource().Resource):
+	case object != nil && t.plugin.changes.include(t.GetResource().Resource):
 		t.objects = o
 		if len(t.object.Bytes) == 0 {
 			t.object = encode(object, o)

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/rest"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 )
 
 // APIGroup has the storages of a group's enabled versions, in the form in which k8s.io/apiserver installs them.
@@ -142,7 +144,7 @@ func (s *Stores) serve(k *Kind) (map[string]rest.Storage, error) {
 	}
 	storages := map[string]rest.Storage{}
 	var main *Storage
-	if k.List != nil {
+	if k.stored() {
 		var err error
 		if main, err = s.open(k); err != nil {
 			return nil, err
@@ -170,6 +172,9 @@ func (s *Stores) serve(k *Kind) (map[string]rest.Storage, error) {
 	}
 	if k.Answer != nil {
 		storages[k.Resource] = &answer{kind: k, to: k.Answer(s.deps)}
+	}
+	if k.Compute != nil {
+		storages[k.Resource] = &computed{TableConvertor: printers.TableConvertor(k.printer()), kind: k, list: k.Compute(s.deps)}
 	}
 	s.served[k] = storages
 	return storages, nil

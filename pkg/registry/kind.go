@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/component-base/featuregate"
+	"k8s.io/kube-openapi/pkg/common"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
@@ -29,9 +30,12 @@ type Group struct {
 	// Conversions convert between the hub (the version to which all other versions convert) and other versions, for
 	// types whose JSON differs.
 	Conversions []conversion.Function
+	// OpenAPI returns the OpenAPI definitions of the group's Go types, as openapi-gen of k8s.io/kube-openapi generates
+	// them. It is nil if the server knows the definitions already: it has those of k8s.io/api and k8s.io/apimachinery.
+	OpenAPI common.GetOpenAPIDefinitions
 	// Priority orders the groups: the group with the highest priority comes first. If a client names a resource
-	// without a group, it uses the first group that has the resource. The groups of custom resources have the
-	// priority 1000.
+	// without a group, it uses the first group that has the resource. The default is CustomGroupPriority, which the
+	// groups of custom resources have.
 	Priority int32
 	// Borrowed are resources of other groups that this group serves too. Each version of this group that has the
 	// kind serves the resource, from the store of the other group. For example, extensions/v1beta1 serves the
@@ -42,8 +46,10 @@ type Group struct {
 // Version is a version of an API group, such as v1beta1.
 type Version struct {
 	Name string
-	// AddToScheme registers the Go types of the version in a scheme.
+	// AddToScheme registers the Go types of the version in a scheme. It may be nil if Types has all of them.
 	AddToScheme func(*runtime.Scheme) error
+	// Types are Go types of the version that AddToScheme doesn't register, with their lists.
+	Types []runtime.Object
 	// AddValidations registers the generated validation of the version's Go types in a scheme. It is in a package below
 	// declarative. If it is nil, requests through the version have the generated validation of the hub.
 	AddValidations func(*runtime.Scheme) error
@@ -66,7 +72,7 @@ type Kind struct {
 	Namespaced bool
 
 	// Object and List are empty values of the Go types of the hub: the version to which all other versions convert.
-	// List is nil for kinds that are never stored.
+	// List is nil for kinds that are neither stored nor computed.
 	Object, List runtime.Object
 
 	// Defaults set the defaults of each version of the kind, and of the kinds in requests to its subresources.
@@ -135,9 +141,13 @@ type Kind struct {
 	Subresources []Subresource
 	// Answer returns the function that answers requests for a kind that is never stored, such as TokenReview.
 	Answer func(Dependencies) AnswerFunc
+	// Compute returns the function that computes the objects of a kind that is never stored, such as metrics. It returns a
+	// list of the type List with the objects of all namespaces. The kind supports get and list, with selectors.
+	Compute func(Dependencies) ComputeFunc
 	// Storage makes the storage of a kind that needs more than the usual storage. Its argument is the usual
 	// storage. The subresources use the usual storage too, so a change of its fields also applies to the
-	// subresources.
+	// subresources. Without a List, the kind has no usual storage: Storage gets nil, and may return any rest.Storage, for
+	// example one that asks another system.
 	Storage func(*Storage, Dependencies) (rest.Storage, error)
 }
 
@@ -159,6 +169,9 @@ type Subresource struct {
 	// Storage makes the storage of a subresource without Update, from the storage of the kind.
 	Storage func(*Storage, Dependencies) (rest.Storage, error)
 }
+
+// stored reports whether objects of the kind are stored.
+func (k *Kind) stored() bool { return k.List != nil && k.Compute == nil }
 
 // KindName returns the name of the kind, such as Pod.
 func (k *Kind) KindName() string { return reflect.TypeOf(k.Object).Elem().Name() }

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -129,18 +130,19 @@ func (t *Table) Priority(gv schema.GroupVersion) (group, version int32) {
 	if g == nil {
 		return 0, 0
 	}
+	group = cmp.Or(g.Priority, CustomGroupPriority)
 	for i, v := range g.Versions {
 		switch {
 		case v.Name != gv.Version:
 			continue
 		case v.Priority == 0 && i == 0:
-			return g.Priority, 15
+			return group, 15
 		case v.Priority == 0:
-			return g.Priority, 9
+			return group, 9
 		}
-		return g.Priority, v.Priority
+		return group, v.Priority
 	}
-	return g.Priority, 0
+	return group, 0
 }
 
 // StoragePrefixes returns the path of each resource in etcd, below the prefix of all objects.
@@ -173,7 +175,7 @@ func (t *Table) WithoutProtobuf() []schema.GroupResource {
 	for i := range t.groups {
 		g := &t.groups[i]
 		for _, k := range t.Rows(g) {
-			if _, encodes := k.Object.(runtime.ProtobufMarshaller); !encodes && k.List != nil {
+			if _, encodes := k.Object.(runtime.ProtobufMarshaller); !encodes && k.stored() {
 				out = append(out, schema.GroupResource{Group: g.Name, Resource: k.Resource})
 			}
 		}

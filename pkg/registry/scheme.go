@@ -83,15 +83,18 @@ const watchEvent = "WatchEvent"
 func (t *Table) addVersions(g *Group) error {
 	var priority []schema.GroupVersion
 	for _, v := range g.Versions {
-		if err := v.AddToScheme(t.scheme); err != nil {
-			return err
+		gv := schema.GroupVersion{Group: g.Name, Version: v.Name}
+		t.scheme.AddKnownTypes(gv, v.Types...)
+		if v.AddToScheme != nil {
+			if err := v.AddToScheme(t.scheme); err != nil {
+				return err
+			}
 		}
 		if v.AddValidations != nil {
 			if err := v.AddValidations(t.scheme); err != nil {
 				return err
 			}
 		}
-		gv := schema.GroupVersion{Group: g.Name, Version: v.Name}
 		if !t.scheme.Recognizes(gv.WithKind(watchEvent)) {
 			metav1.AddToGroupVersion(t.scheme, gv) // an AddToScheme that isn't from k8s.io/api may leave this out
 		}
@@ -109,7 +112,7 @@ func (t *Table) checkTypes(g *Group) error {
 				continue
 			}
 			if gvks, _, err := t.scheme.ObjectKinds(obj); err != nil || !slices.ContainsFunc(gvks, func(gvk schema.GroupVersionKind) bool { return gvk.Group == g.Name }) {
-				return fmt.Errorf("no version of group %q registers %T: in group.go, AddToScheme of a version of the group must register the type", g.Name, obj)
+				return fmt.Errorf("no version of group %q registers %T: in group.go, Types or AddToScheme of a version of the group must have the type", g.Name, obj)
 			}
 		}
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/admission/services"
-	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/outgoing"
@@ -52,6 +51,7 @@ func newWebhooks(o CompletedOptions, generic *genericapiserver.Config, tracer tr
 // admit configures the admission of requests.
 func admit(o CompletedOptions, generic *genericapiserver.Config, clients *clients, webhooks webhooks, resources *customresources.Resources, l *lifetime) error {
 	dependencies := admission.Dependencies{
+		Config:           generic.LoopbackClientConfig,
 		Client:           clients.typed,
 		DynamicClient:    clients.dynamic,
 		Informers:        clients.informers,
@@ -60,7 +60,7 @@ func admit(o CompletedOptions, generic *genericapiserver.Config, clients *client
 		FeatureGates:     o.globals.Gates(),
 		EffectiveVersion: generic.EffectiveVersion,
 		ServerID:         generic.APIServerID,
-		TypeConverter:    shared.schemas().TypeConverter(),
+		TypeConverter:    shared.schemas(o.Table).TypeConverter(),
 		Definition:       resources.Definition,
 		Services:         webhooks.services,
 		WebhookAuth:      webhooks.authentication,
@@ -85,7 +85,7 @@ func newTrace(o CompletedOptions, generic *genericapiserver.Config, clients *cli
 		Recorder:       o.AdmissionTrace.Recorder(),
 		Following:      l.following,
 		Serializer:     generic.Serializer,
-		Decoder:        builtin.Table().Codecs().UniversalDeserializer(),
+		Decoder:        o.Table.Codecs().UniversalDeserializer(),
 		RequestInfo:    genericapiserver.NewRequestInfoResolver(generic),
 		Mapper:         clients.mapper,
 		Configurations: clients.typed.AdmissionregistrationV1(),

@@ -119,7 +119,7 @@ func buildCustomResources(c *Config) error {
 	err := resources.Build(customresources.Config{
 		Generic:       *c.generic,
 		Informers:     c.clients.informers,
-		OpenAPI:       shared.schemas().CustomResourceDefinitions(),
+		OpenAPI:       shared.schemas(c.options.Table).CustomResourceDefinitions(),
 		Etcd:          *c.options.Etcd,
 		Stored:        c.etcd.Stored,
 		Member:        c.etcd.Member(),
@@ -184,9 +184,9 @@ func (s *servedAPIs) excludeFromPeers(apiServices cache.SharedIndexInformer) err
 	return s.peers.Exclude(s.customResources.Informers().Apiextensions().V1().CustomResourceDefinitions().Informer(), apiServices)
 }
 
-// installGroups serves the groups of the built-in table, and the list of all groups.
+// installGroups serves the groups of the table, and the list of all groups.
 func installGroups(c *Config, main *genericapiserver.GenericAPIServer, built []registry.APIGroup) (*groups.Groups, error) {
-	installed, err := groups.Install(main, c.generic, builtin.Table(), shared.schemas().TypeConverter().Of, built)
+	installed, err := groups.Install(main, c.generic, c.options.Table, shared.schemas(c.options.Table).TypeConverter().Of, built)
 	if err != nil {
 		return nil, err
 	}
@@ -207,8 +207,9 @@ func buildDiscovery(c *Config, main *genericapiserver.GenericAPIServer, installe
 	resources := c.served.customResources
 	definitions := resources.Informers().Apiextensions().V1().CustomResourceDefinitions()
 	services := installed.Services(main)
-	kinds := shared.schemas().Kinds(services)
-	defined := shared.schemas().Definitions(resources.Server().Handler.GoRestfulContainer.RegisteredWebServices())
+	schemas := shared.schemas(c.options.Table)
+	kinds := schemas.Kinds(services)
+	defined := schemas.Definitions(resources.Server().Handler.GoRestfulContainer.RegisteredWebServices())
 	v3, err := openapi.Serve(main.Handler.NonGoRestfulMux, definitions.Lister(), c.served.swaggers, kinds, defined)
 	if err != nil {
 		return err
@@ -217,7 +218,7 @@ func buildDiscovery(c *Config, main *genericapiserver.GenericAPIServer, installe
 	if err != nil {
 		return err
 	}
-	builtIn := apidiscovery.BuiltIn(builtin.Table(), built, c.options.enabled.ResourceEnabled(customresources.Definitions))
+	builtIn := apidiscovery.BuiltIn(c.options.Table, built, c.options.enabled.ResourceEnabled(customresources.Definitions))
 	groups := apidiscovery.NewGroups(definitions, c.served.list, builtIn, apidiscovery.Hooks{
 		ResourcesChanged: resourcesChanged,
 		Observe:          resources.Observe,
@@ -235,7 +236,7 @@ func buildDiscovery(c *Config, main *genericapiserver.GenericAPIServer, installe
 	return nil
 }
 
-// dependencies returns the parts of this server that the storages of built-in kinds need.
+// dependencies returns the parts of this server that the storages of kinds need.
 func dependencies(c *Config) (registry.Dependencies, error) {
 	kubelet, err := kubelet(c.options.Kubelet)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/tracing"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
+	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/server/direct"
 	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
 	"github.com/miniapi-dev/miniapi/pkg/server/flowschemas"
@@ -92,7 +92,7 @@ func newClients(o CompletedOptions, generic *genericapiserver.Config, tracer tra
 	if err != nil {
 		return nil, err
 	}
-	informing := informing{o.enabled, store}
+	informing := informing{o.Table, o.enabled, store}
 	c := &clients{
 		loopback:  transport,
 		typed:     typed,
@@ -108,19 +108,21 @@ func newClients(o CompletedOptions, generic *genericapiserver.Config, tracer tra
 
 // informing makes informers that take their objects from an embedded etcd.
 type informing struct {
+	table   *registry.Table
 	enabled *serverstorage.ResourceConfig
 	etcd    *etcd.Etcd
 }
 
 // newInformer returns an informer for objects of a type. If it returns nil, the caller must use client-go's own
-// informer. For a resource that --runtime-config turns off, newInformer returns an informer without objects.
+// informer. For a resource that
+// the table lacks or that --runtime-config turns off, newInformer returns an informer without objects.
 func (i informing) newInformer(obj runtime.Object, resource schema.GroupResource) cache.SharedIndexInformer {
-	kinds, _, err := builtin.Table().Scheme().ObjectKinds(obj)
+	kinds, _, err := i.table.Scheme().ObjectKinds(obj)
 	switch {
-	case err != nil:
-		return nil
 	case !i.hasObjects(resource, kinds):
 		return informer.Empty(obj)
+	case err != nil:
+		return nil
 	case !i.etcd.Embedded() || !slices.ContainsFunc(kinds, isHub):
 		return nil // the embedded etcd stores no objects of this Go type, or the etcd is external
 	}
@@ -133,7 +135,7 @@ func isHub(kind schema.GroupVersionKind) bool { return kind.Version == runtime.A
 // version of the resource is served. With an external etcd, the informer makes requests, so the version of its own
 // types must be served.
 func (i informing) hasObjects(resource schema.GroupResource, kinds []schema.GroupVersionKind) bool {
-	return slices.ContainsFunc(builtin.Table().Scheme().PrioritizedVersionsForGroup(resource.Group), func(gv schema.GroupVersion) bool {
+	return slices.ContainsFunc(i.table.Scheme().PrioritizedVersionsForGroup(resource.Group), func(gv schema.GroupVersion) bool {
 		readable := i.etcd.Embedded() || slices.ContainsFunc(kinds, func(kind schema.GroupVersionKind) bool { return kind.GroupVersion() == gv })
 		return readable && i.enabled.ResourceEnabled(gv.WithResource(resource.Resource))
 	})

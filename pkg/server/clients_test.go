@@ -54,7 +54,7 @@ func TestNewInformer(t *testing.T) {
 					}
 				})
 			}
-			got := informing{completed.enabled, store}.newInformer(test.obj, schema.ParseGroupResource(test.resource))
+			got := informing{completed.Table, completed.enabled, store}.newInformer(test.obj, schema.ParseGroupResource(test.resource))
 			if _, direct := got.(*informer.Informer); direct != test.direct || (got == nil) != test.none {
 				t.Errorf("got %T: %s", got, test.reason)
 			}

@@ -9,15 +9,16 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	"k8s.io/component-base/cli/flag"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/serviceaccount"
-	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/apis"
 	"github.com/miniapi-dev/miniapi/pkg/server/audit"
 	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
@@ -49,15 +50,16 @@ func (o *Options) Complete() (_ CompletedOptions, err error) {
 	}
 	defer func() { err = errors.Join(err, leave()) }()
 	completed := &completedOptions{Options: *o}
+	completed.Table = o.table()
 	errs := slices.DeleteFunc(validateAll(o), func(err error) bool { return err == nil })
 	if completed.serviceRange, err = parseServiceRange(o.ServiceClusterIPRange); err != nil {
 		errs = append(errs, err)
 	}
-	if completed.etcdLocations, err = etcd.Locations(o.Etcd, builtin.Table()); err != nil {
+	if completed.etcdLocations, err = etcd.Locations(o.Etcd, completed.Table); err != nil {
 		errs = append(errs, err)
 	}
 	resources := apis.Config{
-		Table: builtin.Table(), Versions: o.globals.Versions(), Gates: o.globals.Gates(), RuntimeConfig: o.APIs.RuntimeConfig,
+		Table: completed.Table, Versions: o.globals.Versions(), Gates: o.globals.Gates(), RuntimeConfig: o.APIs.RuntimeConfig,
 		ForwardCompatible:              o.ServerRun.EmulationForwardCompatible,
 		RuntimeConfigForwardCompatible: o.ServerRun.RuntimeConfigEmulationForwardCompatible,
 	}
@@ -70,7 +72,7 @@ func (o *Options) Complete() (_ CompletedOptions, err error) {
 	if err := o.ServerRun.Complete(); err != nil {
 		return CompletedOptions{}, err
 	}
-	completed.Admission = withServiceAccounts(o)
+	completed.Admission = completed.plugins()
 	completed.warnings = o.Admission.Warnings()
 	modes := o.Authorization.Modes
 	if o.Authorization.ConfigFile != "" {
@@ -82,15 +84,28 @@ func (o *Options) Complete() (_ CompletedOptions, err error) {
 	return CompletedOptions{completed}, nil
 }
 
-// withServiceAccounts turns the plugin ServiceAccount on if the controller of service accounts runs, because the plugin
-// needs the accounts that the controller makes. The plugin stays off if the options disable it. If the options list all
-// plugins that are on, the list stays unchanged.
-func withServiceAccounts(o *Options) *admission.Options {
+// plugins returns the options of admission with the plugins that depend on other options. It turns the plugin
+// ServiceAccount on if the controller of service accounts runs, because the plugin needs the accounts that the controller
+// makes. It turns the plugin NamespaceLifecycle off if there are no namespaces. A plugin that the options name stays as
+// they say, and if they list all plugins that are on, the list stays unchanged.
+func (o *completedOptions) plugins() *admission.Options {
 	plugins := *o.Admission
-	if o.Controllers.Has("serviceaccount-controller") && len(plugins.Only) == 0 && !slices.Contains(plugins.Disable, serviceaccount.Name) {
+	if len(plugins.Only) > 0 {
+		return &plugins
+	}
+	if o.Controllers.Has("serviceaccount-controller") && !slices.Contains(plugins.Disable, serviceaccount.Name) {
 		plugins.Enable = append(slices.Clone(plugins.Enable), serviceaccount.Name)
 	}
+	if !o.isCluster() && !slices.Contains(plugins.Enable, lifecycle.PluginName) {
+		plugins.Disable = append(slices.Clone(plugins.Disable), lifecycle.PluginName)
+	}
 	return &plugins
+}
+
+// isCluster reports whether the server has the objects that every cluster has. A server whose table has no namespaces
+// doesn't have them.
+func (o *completedOptions) isCluster() bool {
+	return o.enabled.ResourceEnabled(corev1.SchemeGroupVersion.WithResource("namespaces"))
 }
 
 // Warnings returns warnings about options whose effect differs from the effect in kube-apiserver, or from the effect

@@ -12,7 +12,6 @@ import (
 	auditbackend "k8s.io/apiserver/pkg/audit"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/registry/rbac"
 	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 	"github.com/miniapi-dev/miniapi/pkg/server/apidiscovery"
@@ -121,7 +120,7 @@ func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 	if err := audit.Apply(o.Audit, generic); err != nil {
 		return nil, err
 	}
-	factory, err := store.ApplyTo(generic, builtin.Table(), o.etcdLocations)
+	factory, err := store.ApplyTo(generic, o.Table, o.etcdLocations)
 	if err != nil {
 		return nil, err
 	}

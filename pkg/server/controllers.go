@@ -16,7 +16,6 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/quota"
 	objects "github.com/miniapi-dev/miniapi/pkg/controllers/served"
-	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/quotausage"
 	"github.com/miniapi-dev/miniapi/pkg/server/storedmetadata"
 )
@@ -78,7 +77,7 @@ func newControllers(c *Config) (controlled, error) {
 	}
 	// With an external etcd, with encryption, or with --etcd-servers-overrides, the controllers use informers.
 	if c.etcd.Embedded() && c.options.Etcd.EncryptionProviderConfigFilepath == "" && len(c.options.etcdLocations) == 0 {
-		stored := storedmetadata.New(c.etcd.Member().Keys(), c.etcd.Root(), builtin.Table().StoragePrefixes())
+		stored := storedmetadata.New(c.etcd.Member().Keys(), c.etcd.Root(), c.options.Table.StoragePrefixes())
 		c.waitFor(stored.Wait)
 		env.Objects = stored
 		env.Count = func(ctx context.Context, resource objects.Resource, namespace string) (int64, bool) {

@@ -5,4 +5,7 @@
 // builds the Server. Server.Run serves until its context ends. The package is a library: it registers no signal handler
 // and never exits, and any number of servers can run in one process. Don't use it in tests: package miniapitest starts
 // and stops a server for a test.
+//
+// Options.Table has the kinds that the server serves: see package registry for a table of other kinds than the built-in
+// ones. Options.Run takes all steps for a program that needs nothing between them.
 package server

@@ -11,7 +11,6 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	genericfilters "k8s.io/apiserver/pkg/server/filters"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 	"github.com/miniapi-dev/miniapi/pkg/server/apidiscovery"
 	"github.com/miniapi-dev/miniapi/pkg/server/health"
@@ -26,8 +25,8 @@ const watchGracePeriod = 500 * time.Millisecond
 // which is nil if requests aren't traced. The configuration leaves out the parts of k8s.io/apiserver that miniapi
 // replaces: discovery, OpenAPI, and the list of paths at /.
 func newGenericConfig(o CompletedOptions, bootstrapped health.Bootstrapped, manager *apidiscovery.Manager) (*genericapiserver.Config, trace.TracerProvider, error) {
-	generic := genericapiserver.NewConfig(builtin.Table().Codecs())
-	generic.Serializer = builtin.Table().Serializer()
+	generic := genericapiserver.NewConfig(o.Table.Codecs())
+	generic.Serializer = o.Table.Serializer()
 	health.ReplaceLog(generic)
 	if err := o.ServerRun.ApplyTo(generic); err != nil {
 		return nil, nil, err

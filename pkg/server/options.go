@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -21,6 +22,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/noderestriction"
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/podtopologylabels"
 	"github.com/miniapi-dev/miniapi/pkg/controllers"
+	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/autoscaling"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
@@ -56,6 +58,9 @@ type Options struct {
 	AdmissionTrace *admissiontrace.Options
 	Faults         *faults.Options
 
+	// Table has the kinds that the server serves, besides custom resources. By default, it is the table of the built-in
+	// kinds. A program makes a table of its own with registry.NewTable, once.
+	Table *registry.Table
 	// DataDir is the folder for the data of an embedded etcd, and for the server's keys unless
 	// Serving.ServerCert.CertDirectory names another. If both DataDir and Etcd.StorageConfig.Transport.ServerList are
 	// empty, the data is lost when the server stops.
@@ -332,6 +337,41 @@ func parseServiceRange(value string) ([]*net.IPNet, error) {
 	return ranges, nil
 }
 
+// table returns the table of kinds, which is the table of the built-in kinds if the options have none.
+func (o *Options) table() *registry.Table {
+	if o.Table == nil {
+		return builtin.Table()
+	}
+	return o.Table
+}
+
+// Run runs a server with the options until ctx ends, and calls ready when the server is ready. It takes the steps
+// Complete, Config, New and Run, for a program that needs nothing between them.
+func (o *Options) Run(ctx context.Context, ready func(*Server)) error {
+	completed, err := o.Complete()
+	if err != nil {
+		return err
+	}
+	config, err := completed.Config(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := config.New(ctx)
+	if err != nil {
+		return err
+	}
+	stopped := make(chan struct{})
+	defer close(stopped)
+	go func() {
+		select {
+		case <-s.Ready():
+			ready(s)
+		case <-stopped:
+		}
+	}()
+	return s.Run(ctx)
+}
+
 // EmulateVersion makes the server behave as a version of Kubernetes, such as 1.35, as --emulated-version does.
 func (o *Options) EmulateVersion(minor string) error { return o.globals.Emulate(minor) }
 
@@ -342,7 +382,7 @@ func (o *Options) HasFeatureGate(name string) bool { return o.globals.Has(featur
 // Kubernetes, and of parts of kube-apiserver that miniapi lacks.
 func (o *Options) ReadsFeatureGate(name string) bool {
 	gate := featuregate.Feature(name)
-	return o.globals.OfLibraries(gate) || builtin.Table().Reads(gate) || slices.Contains(readGates, gate)
+	return o.globals.OfLibraries(gate) || o.table().Reads(gate) || slices.Contains(readGates, gate)
 }
 
 // readGates are feature gates of kube-apiserver that the server reads, besides those of rows in the table of kinds.

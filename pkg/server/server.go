@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/services"
-	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/direct"
 	"github.com/miniapi-dev/miniapi/pkg/server/health"
@@ -73,11 +72,11 @@ func (c *Config) New(ctx context.Context) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	built, err := builtin.Table().Build(c.generic.MergedResourceConfig, deps)
+	built, err := c.options.Table.Build(c.generic.MergedResourceConfig, deps)
 	if err != nil {
 		return nil, err
 	}
-	writer := direct.New(builtin.Table(), shared.schemas().TypeConverter(), built)
+	writer := direct.New(c.options.Table, shared.schemas(c.options.Table).TypeConverter(), built)
 	if tokens := c.webhooks.tokens; tokens != nil {
 		tokens.Create = func(ctx context.Context, account runtime.Object) (runtime.Object, error) {
 			return writer.Create(ctx, account)
@@ -113,7 +112,7 @@ func (c *Config) New(ctx context.Context) (_ *Server, err error) {
 	}
 	if c.etcd.Embedded() {
 		s.snapshots = &snapshot.Snapshots{
-			Table:           builtin.Table(),
+			Table:           c.options.Table,
 			Keys:            c.etcd.Member().Keys(),
 			CustomResources: c.served.customResources,
 			Barrier:         c.clients.informers.Barrier(),

@@ -5,9 +5,8 @@ import (
 
 	genericfeatures "k8s.io/apiserver/pkg/features"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	"k8s.io/component-base/featuregate"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
+	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources/serving"
 	"github.com/miniapi-dev/miniapi/pkg/server/featuregates"
@@ -34,9 +33,9 @@ var shared = struct {
 	// versions of the whole process. Servers that run at the same time must have the same gates and versions. A later
 	// server with other gates or versions gets an error.
 	process *featuregates.Process
-	// schemas are the OpenAPI definitions of the table's types. Making all definitions takes 140 ms and 25 MB. The
+	// schemas returns the OpenAPI definitions of a table's types. Making all definitions takes 140 ms and 25 MB. The
 	// definitions depend only on the types and on the feature gate OpenAPIEnums, and no server changes them.
-	schemas func() *openapi.Schemas
+	schemas func(*registry.Table) *openapi.Schemas
 	// copies are the objects that every cluster has (namespaces, RBAC roles and so on), as an earlier server has
 	// defaulted and validated them. Most servers store the same objects, and copying them saves half of the time of a
 	// later start. A server prepares an object itself if the object differs, or if no earlier server had the same
@@ -59,7 +58,7 @@ var shared = struct {
 	hookMetrics func() func(hookcalls.Outcome)
 }{
 	process: featuregates.New(),
-	schemas: onceByGate(genericfeatures.OpenAPIEnums, func() *openapi.Schemas { return openapi.New(builtin.Table()) }),
+	schemas: newSchemas(),
 	copies:  &seed.Copies{},
 
 	definitions: &customresources.Prepared{},
@@ -68,14 +67,20 @@ var shared = struct {
 	hookMetrics: sync.OnceValue(hookcalls.NewMetrics),
 }
 
-// onceByGate returns a function that returns one value while a feature gate is on, and another value while the gate is
-// off. It makes each value once.
-func onceByGate[T any](gate featuregate.Feature, value func() T) func() T {
-	on, off := sync.OnceValue(value), sync.OnceValue(value)
-	return func() T {
-		if utilfeature.DefaultFeatureGate.Enabled(gate) {
-			return on()
+// newSchemas returns a function that makes the schemas of a table once while the feature gate OpenAPIEnums is on, and
+// once while the gate is off.
+func newSchemas() func(*registry.Table) *openapi.Schemas {
+	type key struct {
+		table *registry.Table
+		enums bool
+	}
+	var schemas sync.Map
+	return func(table *registry.Table) *openapi.Schemas {
+		k := key{table, utilfeature.DefaultFeatureGate.Enabled(genericfeatures.OpenAPIEnums)}
+		made, ok := schemas.Load(k)
+		if !ok {
+			made, _ = schemas.LoadOrStore(k, openapi.New(table)) // the definitions are made at their first use
 		}
-		return off()
+		return made.(*openapi.Schemas)
 	}
 }

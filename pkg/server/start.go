@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/direct"
@@ -81,7 +80,7 @@ func beginSeeding(c *Config, writer *direct.Writer) *seeding {
 // nothing, and the start creates the objects by requests. store also stores the definitions of the options, and copies
 // of objects that an earlier server has kept, unless they need requests.
 func (s *seeding) store(ctx context.Context, c *Config, writer *direct.Writer) (err error) {
-	if !c.etcd.Embedded() || c.options.Admission.ConfigFile != "" {
+	if !c.etcd.Embedded() || !c.options.isCluster() || c.options.Admission.ConfigFile != "" {
 		return nil
 	}
 	seeder := seed.Seeder{Writer: writer, Member: c.etcd.Member(), Copies: shared.copies, Settings: c.options.globals.Key(), Unreadable: c.options.ofEncryption}
@@ -97,7 +96,7 @@ func (s *seeding) store(ctx context.Context, c *Config, writer *direct.Writer) (
 	}
 	s.kept = &kept.Keeper{
 		Sets: shared.kept, Name: c.options.globals.Key() + " " + c.options.Kept,
-		Keys: c.etcd.Member().Keys(), Root: c.etcd.Root(), Scheme: builtin.Table().Scheme(), Written: c.written,
+		Keys: c.etcd.Member().Keys(), Root: c.etcd.Root(), Scheme: c.options.Table.Scheme(), Written: c.written,
 	}
 	return s.kept.Store(ctx)
 }
@@ -201,6 +200,9 @@ func (s *Server) becomeReady(starting, serving context.Context) error {
 
 // ensureObjects creates the objects that every cluster has and that seed has not stored.
 func ensureObjects(ctx context.Context, s *Server) error {
+	if !s.config.options.isCluster() {
+		return nil
+	}
 	if !s.seeding.complete {
 		return bootstrap.Ensure(ctx, s.config.clients.typed, clusterConfig(s.config))
 	}

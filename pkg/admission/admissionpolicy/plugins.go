@@ -44,6 +44,8 @@ type Environment struct {
 	// read the parameter objects of its kind again. If Definition itself is nil, the plugins fetch schemas from the
 	// server.
 	Definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition
+	// Foreign is true if the policies are those of another cluster. That cluster checks the types of their expressions.
+	Foreign bool
 }
 
 // Validating is the plugin ValidatingAdmissionPolicy.
@@ -123,6 +125,9 @@ func NewValidating(configFile io.Reader, environment Environment) (*Validating, 
 			environment.started(source, source.resourcesChanged)
 			recorder.explainer.Namespaces = namespaces.Matcher{NamespaceLister: f.Core().V1().Namespaces().Lister(), Client: typed}
 			recorder.unbound = source.Unbound
+			if environment.Foreign {
+				return source
+			}
 			schemas := newSchemas(environment.Definition, typed.Discovery())
 			return checkedSource{source, newTypeChecks(typed, mapper, schemas, group.ValidatingAdmissionPolicies())}
 		},

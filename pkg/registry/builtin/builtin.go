@@ -40,7 +40,16 @@ import (
 func Table() *registry.Table { return table() }
 
 var table = sync.OnceValue(func() *registry.Table {
-	t, err := registry.NewTable(
+	t, err := registry.NewTable(Groups()...)
+	utilruntime.Must(err)
+	return t
+})
+
+// Groups returns the groups of the table, for a table that has further groups:
+//
+//	registry.NewTable(append(builtin.Groups(), mine)...)
+func Groups() []registry.Group {
+	return []registry.Group{
 		core.Group,
 		apiregistration.Group,
 		apps.Group,
@@ -64,7 +73,5 @@ var table = sync.OnceValue(func() *registry.Table {
 		resource.Group,
 		storagemigration.Group,
 		apiserverinternal.Group,
-	)
-	utilruntime.Must(err)
-	return t
-})
+	}
+}

@@ -80,7 +80,7 @@ func (o Config) Enabled() (*serverstorage.ResourceConfig, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--runtime-config %s: %w; %s", o.RuntimeConfig.String(), err, runtimeConfigForm)
 	}
-	if !apis.ResourceEnabled(corev1.SchemeGroupVersion.WithResource("namespaces")) {
+	if namespaces := corev1.SchemeGroupVersion.WithResource("namespaces"); o.Table.HasResource(namespaces) && !apis.ResourceEnabled(namespaces) {
 		return nil, fmt.Errorf("--runtime-config %s: must not turn off namespaces of v1, because every server needs them", o.RuntimeConfig.String())
 	}
 	// "api/all" and "api/beta" must not enable legacy resources, because these keys stand for resources of the

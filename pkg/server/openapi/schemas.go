@@ -53,6 +53,35 @@ func New(table *registry.Table) *Schemas {
 // TypeConverter returns the type converter of the kinds of the registry.Table.
 func (s *Schemas) TypeConverter() *TypeConverter { return s.converter }
 
+// definitions returns the definitions of the built-in types, and those of the groups of the table.
+func (s *Schemas) definitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
+	all := generatedopenapi.GetOpenAPIDefinitions(ref)
+	for _, group := range s.table.Groups() {
+		if group.OpenAPI != nil {
+			maps.Copy(all, group.OpenAPI(ref))
+		}
+	}
+	return all
+}
+
+// closure returns the definitions of a type of a group, and of the types to which it refers.
+func (s *Schemas) closure(ref common.ReferenceCallback, group, name string) map[string]common.OpenAPIDefinition {
+	i := slices.IndexFunc(s.table.Groups(), func(g registry.Group) bool { return g.Name == group && g.OpenAPI != nil })
+	if i < 0 {
+		return generatedopenapi.Closure(ref, name)
+	}
+	own := s.table.Groups()[i].OpenAPI(ref)
+	all := maps.Clone(own)
+	for _, definition := range own {
+		for _, dependency := range definition.Dependencies {
+			if _, known := all[dependency]; !known {
+				maps.Copy(all, generatedopenapi.Closure(ref, dependency))
+			}
+		}
+	}
+	return all
+}
+
 // groupVersionKinds is the extension of a definition that lists the kinds of its type.
 const groupVersionKinds = "x-kubernetes-group-version-kind"
 
@@ -150,7 +179,7 @@ func (s *Schemas) config() *common.Config {
 }
 
 func (s *Schemas) newConfig() *common.Config {
-	config := genericapiserver.DefaultOpenAPIConfig(openapiutil.GetOpenAPIDefinitionsWithoutDisabledFeatures(generatedopenapi.GetOpenAPIDefinitions), &openapi.DefinitionNamer{})
+	config := genericapiserver.DefaultOpenAPIConfig(openapiutil.GetOpenAPIDefinitionsWithoutDisabledFeatures(s.definitions), &openapi.DefinitionNamer{})
 	config.GetDefinitionName = s.name()
 	config.Info = info()
 	describeSecurity(config)
@@ -168,7 +197,7 @@ func (s *Schemas) v3Config() *common.OpenAPIV3Config {
 // extensions of the definitions. So the definitions have none, and the function GetDefinitionName returns new
 // extensions at each call.
 func (s *Schemas) newV3Config() *common.OpenAPIV3Config {
-	config := s.v3ConfigOf(openapiutil.GetOpenAPIDefinitionsWithoutDisabledFeatures(generatedopenapi.GetOpenAPIDefinitions))
+	config := s.v3ConfigOf(openapiutil.GetOpenAPIDefinitionsWithoutDisabledFeatures(s.definitions))
 	own := map[string]spec.Extensions{}
 	for name, d := range config.Definitions {
 		if d.Schema.Extensions != nil {

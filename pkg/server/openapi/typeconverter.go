@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
-	"github.com/miniapi-dev/miniapi/pkg/registry/generatedopenapi"
 )
 
 // TypeConverter is the managedfields.TypeConverter of server-side apply and of managed fields. It makes the converter
@@ -56,7 +55,7 @@ func (c *TypeConverter) make(gvk schema.GroupVersionKind) (managedfields.TypeCon
 	}
 	name := util.GetCanonicalTypeName(obj)
 	config := c.schemas.v3ConfigOf(func(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
-		return generatedopenapi.Closure(ref, name)
+		return c.schemas.closure(ref, gvk.Group, name)
 	})
 	if len(config.Definitions) == 0 {
 		return c.none(), nil
