@@ -78,7 +78,7 @@ benchmarks: ## Run the packages' Go benchmarks (PKG=./pkg/storage)
 ##@ Check
 
 .PHONY: verify
-verify: verify-leftovers verify-format verify-tidy verify-build verify-vet verify-modules lint verify-openapi verify-validations verify-featuregates verify-runtimehooks ## Run all checks except the tests
+verify: verify-leftovers verify-format verify-tidy verify-build verify-vet verify-modules lint verify-openapi verify-validations verify-featuregates verify-runtimehooks verify-aggregated ## Run all checks except the tests
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run golangci-lint, which also checks the import rules
@@ -125,10 +125,14 @@ verify-featuregates: ## Check that the feature gates of kube-apiserver are curre
 verify-runtimehooks: ## Check that the generated code of pkg/runtimehooks is current
 	hack/verify-runtimehooks.sh
 
+.PHONY: verify-aggregated
+verify-aggregated: ## Check that the generated code of examples/aggregated is current
+	hack/verify-aggregated.sh
+
 ##@ Change
 
 .PHONY: update
-update: update-format update-tidy update-openapi update-validations update-featuregates update-runtimehooks ## Format, tidy, and generate all generated code
+update: update-format update-tidy update-openapi update-validations update-featuregates update-runtimehooks update-aggregated ## Format, tidy, and generate all generated code
 
 .PHONY: update-format
 update-format: ## Format the Go code
@@ -153,6 +157,10 @@ update-featuregates: ## Regenerate the feature gates of kube-apiserver
 .PHONY: update-runtimehooks
 update-runtimehooks: ## Regenerate the code for the types of pkg/runtimehooks
 	hack/update-runtimehooks.sh
+
+.PHONY: update-aggregated
+update-aggregated: ## Regenerate the code for the types of examples/aggregated
+	hack/update-aggregated.sh
 
 # The linter isn't a tool in go.mod, because go.mod would then have the linter's dependencies.
 $(GOLANGCI_LINT):
