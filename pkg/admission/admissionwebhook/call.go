@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 	webhookerrors "k8s.io/apiserver/pkg/admission/plugin/webhook/errors"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/generic"
@@ -33,6 +34,8 @@ type caller struct {
 	clients   *webhookutil.ClientManager
 	explainer *explainer
 	tokens    TokenSource
+	// negotiator returns the decoders of responses that aren't of the version v1.
+	negotiator func() runtime.ClientNegotiator
 }
 
 // call calls a webhook. It adds the response's audit annotations and warnings to the request. If the response
@@ -112,7 +115,7 @@ func (c *caller) exchange(ctx context.Context, client *rest.RESTClient, timeoutS
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(*timeoutSeconds)*time.Second)
 		defer cancel()
 	}
-	exchange := func() { err = review.send(ctx, client) }
+	exchange := func() { err = review.send(ctx, client, c.negotiator) }
 	if trackers, ok := request.LatencyTrackersFrom(ctx); ok {
 		c.tracker(trackers).Track(exchange)
 	} else {

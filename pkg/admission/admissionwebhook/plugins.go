@@ -3,6 +3,7 @@ package admissionwebhook
 import (
 	"context"
 	"io"
+	"sync"
 
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/generic"
@@ -51,7 +52,7 @@ func newMutating(config io.Reader, source sourceFactory, explainer *explainer, t
 	plugin := &mutating.Plugin{}
 	var err error
 	plugin.Webhook, err = generic.NewWebhook(handler(), config, source, func(clients *webhookutil.ClientManager) generic.Dispatcher {
-		return &mutatingDispatcher{caller: caller{admit, clients, explainer, tokens}, plugin: plugin}
+		return &mutatingDispatcher{caller: caller{admit, clients, explainer, tokens, sync.OnceValue(newNegotiator)}, plugin: plugin}
 	})
 	return plugin, err
 }
@@ -61,7 +62,7 @@ func newValidating(config io.Reader, source sourceFactory, explainer *explainer,
 	plugin := &validating.Plugin{}
 	var err error
 	plugin.Webhook, err = generic.NewWebhook(handler(), config, source, func(clients *webhookutil.ClientManager) generic.Dispatcher {
-		return &validatingDispatcher{caller: caller{validate, clients, explainer, tokens}, plugin: plugin}
+		return &validatingDispatcher{caller: caller{validate, clients, explainer, tokens, sync.OnceValue(newNegotiator)}, plugin: plugin}
 	})
 	return plugin, err
 }

@@ -2,13 +2,11 @@ package admissionwebhook
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"sync"
-	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionv1beta1 "k8s.io/api/admission/v1beta1"
@@ -20,7 +18,6 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/generic"
 	webhookrequest "k8s.io/apiserver/pkg/admission/plugin/webhook/request"
-	"k8s.io/client-go/rest"
 )
 
 // review is the AdmissionReview for one call of a webhook.
@@ -76,14 +73,13 @@ func (r *reviews) encode(attributes *admission.VersionedAttributes, invocation *
 
 // envelope returns the envelope of the AdmissionReview in request. The argument uid is the uid of this review.
 func (r *reviews) envelope(request runtime.Object, uid types.UID, invocation *generic.WebhookInvocation) (envelope, error) {
-	// This unique text stands for the object. The envelope is cut at the text.
-	object := runtime.RawExtension{Raw: strconv.AppendQuote(nil, string(uuid.NewUUID()))}
 	var version schema.GroupVersion
+	var object *runtime.RawExtension
 	switch review := request.(type) {
 	case *admissionv1.AdmissionReview:
-		version, review.Request.Object = admissionv1.SchemeGroupVersion, object
+		version, object = admissionv1.SchemeGroupVersion, &review.Request.Object
 	case *admissionv1beta1.AdmissionReview:
-		version, review.Request.Object = admissionv1beta1.SchemeGroupVersion, object
+		version, object = admissionv1beta1.SchemeGroupVersion, &review.Request.Object
 	default:
 		return envelope{}, fmt.Errorf("review of type %T: must be an AdmissionReview of admission.k8s.io/v1 or v1beta1", request)
 	}
@@ -91,6 +87,8 @@ func (r *reviews) envelope(request runtime.Object, uid types.UID, invocation *ge
 	if found, ok := r.envelopes[asked]; ok {
 		return found, nil
 	}
+	// This unique text stands for the object. The envelope is cut at the text.
+	*object = runtime.RawExtension{Raw: strconv.AppendQuote(nil, string(uuid.NewUUID()))}
 	// Unlike an encoder of a scheme, json.Marshal doesn't set apiVersion and kind.
 	request.GetObjectKind().SetGroupVersionKind(version.WithKind("AdmissionReview"))
 	encoded, err := json.Marshal(request)
@@ -125,23 +123,6 @@ func (r *reviews) encodeObject(object runtime.Object) ([]byte, error) {
 // place.
 func (r *reviews) forget() { r.object, r.encoded = nil, nil }
 
-// send sends the review and decodes the response.
-func (r *review) send(ctx context.Context, client *rest.RESTClient) error {
-	request := client.Post().SetHeader("Content-Type", runtime.ContentTypeJSON).Body(r.body)
-	if deadline, ok := ctx.Deadline(); ok {
-		if left := time.Until(deadline); left > 0 {
-			// The query parameter timeout tells the webhook how long the server waits.
-			request.Timeout(roundUp(left))
-		}
-	}
-	result := request.Do(ctx)
-	var err error
-	if r.received, err = result.Raw(); err == nil && r.decode(r.received) {
-		return nil
-	}
-	return result.Into(r.response)
-}
-
 // decode decodes a response of the version v1. It returns false for any other response: the caller then uses
 // k8s.io/apiserver's decoder, which is slower and converts other versions.
 func (r *review) decode(body []byte) bool {
@@ -155,9 +136,4 @@ func (r *review) decode(body []byte) bool {
 	}
 	*response = decoded
 	return true
-}
-
-// roundUp rounds up to whole seconds.
-func roundUp(d time.Duration) time.Duration {
-	return (d + time.Second - 1).Truncate(time.Second)
 }

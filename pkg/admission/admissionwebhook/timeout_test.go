@@ -110,7 +110,7 @@ func TestWaits(t *testing.T) {
 				t.Errorf("%s: what the webhooks were told (-want +got):\n%s", test.reason, diff)
 			}
 			switch over := wantTook == test.request; {
-			case test.policy == fail && (!apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "context deadline exceeded")):
+			case test.policy == fail && (!apierrors.IsInternalError(err) || !strings.Contains(err.Error(), `": context deadline exceeded`)):
 				t.Errorf("%s: want the failure of a call, got %v", test.reason, err)
 			case test.policy == ignore && over && !apierrors.IsTimeout(err):
 				t.Errorf("%s: want the request to have timed out, got %v", test.reason, err)
