@@ -115,6 +115,12 @@ func (t *Table) HasResource(gvr schema.GroupVersionResource) bool {
 	return false
 }
 
+// HasKind reports whether a kind is that of a resource. It isn't for a kind that only subresources have, such as Scale.
+func (t *Table) HasKind(kind schema.GroupKind) bool {
+	g := t.group(kind.Group)
+	return g != nil && slices.ContainsFunc(t.Rows(g), func(k *Kind) bool { return k.KindName() == kind.Kind })
+}
+
 // CustomGroupPriority and CustomVersionPriority are the priorities of each group version of custom resources. Clients
 // prefer group versions by their priorities, so the groups of the table have higher ones. The values are
 // kube-apiserver's.

@@ -60,7 +60,7 @@ func admit(o CompletedOptions, generic *genericapiserver.Config, clients *client
 		FeatureGates:     o.globals.Gates(),
 		EffectiveVersion: generic.EffectiveVersion,
 		ServerID:         generic.APIServerID,
-		TypeConverter:    shared.schemas(o.Table).TypeConverter(),
+		TypeConverter:    shared.schemas(o.Table).TypeConverter().OfResources(),
 		Definition:       resources.Definition,
 		Services:         webhooks.services,
 		WebhookAuth:      webhooks.authentication,

@@ -7,8 +7,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
@@ -132,5 +136,55 @@ func TestMutatingPoliciesAndReinvocation(t *testing.T) {
 				t.Errorf("%s: data (-want +got):\n%s", test.reason, diff)
 			}
 		})
+	}
+}
+
+// A policy's apply configuration has a type if a resource has the kind of the object. The kinds that only subresources
+// have are in no OpenAPI document of their own group version, so the policy fails for them.
+func TestMutatingPoliciesOnSubresources(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	core, apps, ctx := srv.Client().CoreV1(), srv.Client().AppsV1(), t.Context()
+	must(resources(srv, "apps/v1", "deployments").Create(ctx, deployment("apps/v1", "d"), metav1.CreateOptions{}))(t)
+	must(core.Pods(metav1.NamespaceDefault).Create(ctx, pod("p"), metav1.CreateOptions{}))(t)
+	must(core.ServiceAccounts(metav1.NamespaceDefault).Create(ctx, &corev1.ServiceAccount{ObjectMeta: named("s")}, metav1.CreateOptions{}))(t)
+	spec := mutations(applies("Object{}"))
+	spec.MatchConstraints = matchResources("*", "*", "*/*")
+	spec.MatchConstraints.ResourceRules[0].APIGroups = []string{"*"}
+	mutate(t, srv, "p", spec, nil)
+	for _, test := range []struct {
+		name, reason string
+		request      func() error
+		untyped      string
+	}{
+		{"pods/status", "the subresource has the kind of the resource", func() error {
+			_, err := core.Pods(metav1.NamespaceDefault).Patch(ctx, "p", types.MergePatchType, []byte(`{"status":{"message":"m"}}`), metav1.PatchOptions{}, "status")
+			return err
+		}, ""},
+		{"pods/binding", "bindings is a resource, too", func() error {
+			return core.Pods(metav1.NamespaceDefault).Bind(ctx, &corev1.Binding{ObjectMeta: named("p"), Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		}, ""},
+		{"deployments/scale", "no resource is a Scale", func() error {
+			_, err := apps.Deployments(metav1.NamespaceDefault).UpdateScale(ctx, "d", &autoscalingv1.Scale{ObjectMeta: named("d")}, metav1.UpdateOptions{})
+			return err
+		}, "autoscaling/v1, Kind=Scale"},
+		{"pods/eviction", "no resource is an Eviction", func() error {
+			return core.Pods(metav1.NamespaceDefault).EvictV1(ctx, &policyv1.Eviction{ObjectMeta: named("p")})
+		}, "policy/v1, Kind=Eviction"},
+		{"serviceaccounts/token", "no resource is a TokenRequest", func() error {
+			_, err := core.ServiceAccounts(metav1.NamespaceDefault).CreateToken(ctx, "s", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+			return err
+		}, "authentication.k8s.io/v1, Kind=TokenRequest"},
+		{"pods/exec", "the options of a connection are no resource", func() error {
+			return core.RESTClient().Post().Namespace(metav1.NamespaceDefault).Resource("pods").Name("p").SubResource("exec").Param("command", "ls").Do(ctx).Error()
+		}, "/v1, Kind=PodExecOptions"},
+	} {
+		want := refused{}
+		if test.untyped != "" {
+			want = refused{403, metav1.StatusReasonInvalid, "policy 'p' with binding 'p' denied request: error applying patch: failed to convert patch object to typed object: no corresponding type for " + test.untyped}
+		}
+		if diff := cmp.Diff(want, statusOf(test.request())); diff != "" {
+			t.Errorf("%s: %s (-want +got):\n%s", test.name, test.reason, diff)
+		}
 	}
 }

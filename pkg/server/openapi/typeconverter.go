@@ -113,6 +113,21 @@ func (c *TypeConverter) onBothSides(kind schema.GroupKind) bool {
 	})
 }
 
+// OfResources returns the converter for mutating policies. As the documents of a group version in kube-apiserver, it has
+// the kinds of resources alone. The kinds that only subresources have, such as Scale, Eviction, TokenRequest and
+// PodExecOptions, have no type, so a policy's apply configuration fails for them.
+func (c *TypeConverter) OfResources() managedfields.TypeConverter { return resourceConverter{c} }
+
+type resourceConverter struct{ *TypeConverter }
+
+// ObjectToTyped implements managedfields.TypeConverter.
+func (c resourceConverter) ObjectToTyped(obj runtime.Object, options ...typed.ValidationOptions) (*typed.TypedValue, error) {
+	if !c.schemas.table.HasKind(obj.GetObjectKind().GroupVersionKind().GroupKind()) {
+		return c.none().ObjectToTyped(obj, options...)
+	}
+	return c.TypeConverter.ObjectToTyped(obj, options...)
+}
+
 // TypedToObject implements managedfields.TypeConverter. It doesn't depend on the kind.
 func (*TypeConverter) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
 	return managedfields.NewDeducedTypeConverter().TypedToObject(value)

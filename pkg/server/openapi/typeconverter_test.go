@@ -81,3 +81,26 @@ func TestTypeConverterOfGroup(t *testing.T) {
 		}
 	}
 }
+
+// TestTypeConverterOfResources checks which kinds mutating policies can apply configurations to.
+func TestTypeConverterOfResources(t *testing.T) {
+	t.Parallel()
+	converter := New(builtin.Table()).TypeConverter().OfResources()
+	for _, c := range []struct {
+		name, reason string
+		gvk          schema.GroupVersionKind
+		want         bool
+	}{
+		{"stored", "deployments is a resource", appsv1.SchemeGroupVersion.WithKind("Deployment"), true},
+		{"older version", "extensions serves the resource of apps", extensionsv1beta1.SchemeGroupVersion.WithKind("Deployment"), true},
+		{"not stored", "bindings is a resource, beside the subresource of pods", corev1.SchemeGroupVersion.WithKind("Binding"), true},
+		{"scale", "only subresources are Scales", autoscalingv1.SchemeGroupVersion.WithKind("Scale"), false},
+		{"options", "the options of a connection are of a subresource", corev1.SchemeGroupVersion.WithKind("PodExecOptions"), false},
+	} {
+		obj := &unstructured.Unstructured{}
+		obj.SetGroupVersionKind(c.gvk)
+		if _, err := converter.ObjectToTyped(obj); (err == nil) != c.want {
+			t.Errorf("%s: knows %s: want %t because %s, got %v", c.name, c.gvk, c.want, c.reason, err)
+		}
+	}
+}
