@@ -18,12 +18,14 @@ versions=(
 	core/v1
 	discovery/v1
 	flowcontrol/v1
+	lifecycle/v1alpha1
 	networking/v1
 	node/v1
 	rbac/v1
 	resource/v1
 	resource/v1alpha3
 	resource/v1beta1
+	scheduling/v1alpha3
 	scheduling/v1beta1
 	storage/v1
 )

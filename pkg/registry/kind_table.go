@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -298,12 +297,7 @@ func (t *Table) removed(gvk schema.GroupVersionKind, kubernetes *version.Version
 		APILifecycleRemoved() (major, minor int)
 	})
 	if !ends {
-		// Kubernetes has removed the alpha versions of its older kinds, but their Go types don't declare the removal. These
-		// kinds have other versions.
-		ofKubernetes := strings.HasPrefix(reflect.TypeOf(obj).Elem().PkgPath(), "k8s.io/api/")
-		return ofKubernetes && strings.Contains(gvk.Version, "alpha") && slices.ContainsFunc(t.group(gvk.Group).Versions, func(v Version) bool {
-			return v.Name != gvk.Version && t.scheme.Recognizes(schema.GroupVersionKind{Group: gvk.Group, Version: v.Name, Kind: gvk.Kind})
-		})
+		return false
 	}
 	major, minor := life.APILifecycleRemoved()
 	return kubernetes.AtLeast(version.MajorMinor(uint(major), uint(minor)))

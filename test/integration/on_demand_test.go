@@ -10,8 +10,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// workloads are the feature gates with which workloads and groups of pods are served.
-var workloads = map[string]bool{"GenericWorkload": true}
+// workloads are the feature gates with which workloads, groups of pods and evictions are served.
+var workloads = map[string]bool{"GenericWorkload": true, "TopologyAwareWorkloadScheduling": true, "CompositePodGroup": true, "EvictionRequestAPI": true}
 
 // Kinds are served in v1 by default. An option can turn on older versions, and kinds without a version v1. A kind whose
 // feature gate is off isn't served, even by name.
@@ -31,9 +31,12 @@ func TestKindsOnDemand(t *testing.T) {
 		{"scheduling.k8s.io/v1beta1", "podgroups"},
 		{"resource.k8s.io/v1alpha3", "devicetaintrules"},
 		{"coordination.k8s.io/v1alpha2", "leasecandidates"},
+		{"scheduling.k8s.io/v1alpha3", "compositepodgroups"},
+		{"scheduling.k8s.io/v1alpha3", "podgroups"},
+		{"lifecycle.k8s.io/v1alpha1", "evictionrequests"},
 		{"certificates.k8s.io/v1alpha1", "clustertrustbundles"},
 	}
-	const ga, gated, beta, alpha = 4, 9, 11, 13
+	const ga, gated, beta, alpha = 4, 9, 11, 16
 	for _, test := range []struct {
 		name, reason string
 		apis         []string

@@ -26,6 +26,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/events"
 	"github.com/miniapi-dev/miniapi/pkg/registry/extensions"
 	"github.com/miniapi-dev/miniapi/pkg/registry/flowcontrol"
+	"github.com/miniapi-dev/miniapi/pkg/registry/lifecycle"
 	"github.com/miniapi-dev/miniapi/pkg/registry/networking"
 	"github.com/miniapi-dev/miniapi/pkg/registry/node"
 	"github.com/miniapi-dev/miniapi/pkg/registry/policy"
@@ -72,6 +73,7 @@ func Groups() []registry.Group {
 		flowcontrol.Group,
 		resource.Group,
 		storagemigration.Group,
+		lifecycle.Group,
 		apiserverinternal.Group,
 	}
 }

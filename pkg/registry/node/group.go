@@ -16,7 +16,7 @@ var Group = registry.Group{
 	Versions: []registry.Version{
 		{Name: "v1", AddToScheme: nodev1.AddToScheme, AddValidations: declarativev1.RegisterValidations},
 		{Name: "v1beta1", AddToScheme: nodev1beta1.AddToScheme, OnDemand: true},
-		{Name: "v1alpha1", AddToScheme: nodev1alpha1.AddToScheme, OnDemand: true, Priority: 1},
+		{Name: "v1alpha1", AddToScheme: nodev1alpha1.AddToScheme, OnDemand: true, Removed: true, Priority: 1},
 	},
 	Priority:    16300,
 	Conversions: conversions(),

@@ -16,7 +16,7 @@ var Group = registry.Group{
 	Versions: []registry.Version{
 		{Name: "v1", AddToScheme: rbacv1.AddToScheme, AddValidations: declarativev1.RegisterValidations},
 		{Name: "v1beta1", AddToScheme: rbacv1beta1.AddToScheme, OnDemand: true, Priority: 12},
-		{Name: "v1alpha1", AddToScheme: rbacv1alpha1.AddToScheme, OnDemand: true},
+		{Name: "v1alpha1", AddToScheme: rbacv1alpha1.AddToScheme, OnDemand: true, Removed: true},
 	},
 	Priority:    17000,
 	Conversions: conversions(),

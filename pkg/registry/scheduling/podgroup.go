@@ -1,6 +1,7 @@
 package scheduling
 
 import (
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -21,9 +22,10 @@ var podGroupKind = registry.Kind{
 	Namespaced: true,
 	Feature:    "GenericWorkload",
 	Object:     &schedulingv1beta1.PodGroup{}, List: &schedulingv1beta1.PodGroupList{},
-	Defaults:            []registry.Default{registry.DefaultOf(defaultPodGroupV1beta1)},
+	Defaults:            []registry.Default{registry.DefaultOf(defaultPodGroupV1beta1), registry.DefaultLike[schedulingv1alpha3.PodGroup](defaultPodGroupV1beta1)},
 	Status:              true,
 	StatusKeepsMetadata: true,
+	ConditionalUpdate:   true,
 	Printer:             &podGroupColumns,
 	Hooks: registry.HooksOf[*schedulingv1beta1.PodGroup]{
 		Validate:             validatePodGroup,
@@ -51,6 +53,8 @@ func defaultPodGroupV1beta1(g *schedulingv1beta1.PodGroup) {
 // validatePodGroup checks a new PodGroup (KEP-4671).
 func validatePodGroup(o *schedulingv1beta1.PodGroup) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
+	f.AddIf(o.Spec.ParentCompositePodGroupName != nil && o.Spec.WorkloadRef == nil,
+		field.Required(validation.SpecPath.Child("workloadRef"), "must be set when parentCompositePodGroupName is set"))
 	return f.Errs
 }
 

@@ -40,6 +40,11 @@ func TestPodGroup(t *testing.T) {
 			"spec.workloadRef.workloadName: Required value", "spec.workloadRef.templateName: Required value",
 		},
 	}, {
+		Name: "parent without a workload", Reason: "the parent is made from a template of the same workload", Gates: allGates, Object: podGroup(func(g *schedulingv1beta1.PodGroup) {
+			g.Spec.ParentCompositePodGroupName = ptr.To("parent")
+		}),
+		Want: []string{"spec.workloadRef: Required value: must be set when parentCompositePodGroupName is set"},
+	}, {
 		Name: "optional fields", Reason: "optional fields are checked too", Gates: allGates, Object: podGroup(func(g *schedulingv1beta1.PodGroup) {
 			g.Spec.SchedulingConstraints = &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: make([]schedulingv1beta1.TopologyConstraint, 1)}
 			g.Spec.DisruptionMode = &schedulingv1beta1.DisruptionMode{}

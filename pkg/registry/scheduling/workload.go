@@ -16,7 +16,8 @@ var workloadKind = registry.Kind{
 	Namespaced: true,
 	Feature:    "GenericWorkload",
 	Object:     &schedulingv1beta1.Workload{}, List: &schedulingv1beta1.WorkloadList{},
-	Printer: &workloadColumns,
+	ConditionalUpdate: true,
+	Printer:           &workloadColumns,
 	Hooks: registry.HooksOf[*schedulingv1beta1.Workload]{
 		Validate:       validateWorkload,
 		ValidateUpdate: validateWorkloadUpdate,

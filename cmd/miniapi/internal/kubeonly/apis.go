@@ -12,8 +12,7 @@ import (
 var kubeAPIs = map[string][]string{
 	"apiregistration.k8s.io":  {"v1beta1"},
 	"coordination.k8s.io":     {"v1alpha1"},
-	"lifecycle.k8s.io":        {"v1alpha1"},
-	"scheduling.k8s.io":       {"v1alpha1", "v1alpha2", "v1alpha3"},
+	"scheduling.k8s.io":       {"v1alpha1", "v1alpha2"},
 	"storagemigration.k8s.io": {"v1alpha1"},
 }
 

@@ -36,9 +36,9 @@ func TestFlagsOfKubeAPIServerAlone(t *testing.T) {
 		{"none", []string{"--secure-port=0"}, "", "all flags have an effect"},
 		{
 			"several",
-			[]string{"--egress-selector-config-file=x", "--enable-priority-and-fairness", "--egress-selector-config-file=y", "--feature-gates=NodeLogQuery=true,CBORServingAndStorage=true,ServiceAccountNodeAudienceRestriction=false,WorkloadWithJob=true,AllBeta=true", "--runtime-config=lifecycle.k8s.io/v1alpha1=true,scheduling.k8s.io/v1alpha3/workloads=true,resource.k8s.io/v1alpha3=true"},
+			[]string{"--egress-selector-config-file=x", "--enable-priority-and-fairness", "--egress-selector-config-file=y", "--feature-gates=NodeLogQuery=true,CBORServingAndStorage=true,ServiceAccountNodeAudienceRestriction=false,WorkloadWithJob=true,AllBeta=true", "--runtime-config=coordination.k8s.io/v1alpha1=true,scheduling.k8s.io/v1alpha2/workloads=true,resource.k8s.io/v1alpha3=true"},
 			"Warning: these settings of kube-apiserver have no effect in miniapi: --egress-selector-config-file, --enable-priority-and-fairness, --feature-gates NodeLogQuery, --feature-gates AllBeta (for gates of parts that miniapi lacks), " +
-				"--runtime-config lifecycle.k8s.io/v1alpha1, --runtime-config scheduling.k8s.io/v1alpha3/workloads\n",
+				"--runtime-config coordination.k8s.io/v1alpha1, --runtime-config scheduling.k8s.io/v1alpha2/workloads\n",
 			"each is named once, on one line",
 		},
 	} {

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
@@ -55,6 +56,8 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 		of = podChoice
 	case schedulingv1beta1.Resource("podgroups"):
 		of = groupChoice
+	case schedulingv1alpha3.Resource("compositepodgroups"):
+		of = compositeChoice
 	default:
 		return nil
 	}
@@ -65,12 +68,12 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	if a.GetOperation() != admission.Update {
 		return p.resolve(now, a)
 	}
-	// If an update leaves out the priority or the preemption policy, the object keeps its value.
+	// If an update leaves out the preemption policy, the object keeps its value. A pod keeps its priority, too.
 	old := of(a.GetOldObject())
 	if old == nil {
 		return apierrors.NewBadRequest(fmt.Sprintf("resource was marked with kind %s but was unable to be converted", a.GetKind().Kind))
 	}
-	if *now.priority == nil {
+	if _, isPod := a.GetObject().(*corev1.Pod); isPod && *now.priority == nil {
 		*now.priority = *old.priority
 	}
 	if now.policy == nil {
@@ -79,8 +82,8 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	return nil
 }
 
-// choice points to the fields of a pod or a pod group that have to do with its priority: the name of the PriorityClass,
-// the priority and the preemption policy.
+// choice points to the fields of a pod, a pod group or a group of groups that have to do with its priority: the name of
+// the PriorityClass, the priority and the preemption policy.
 type choice struct {
 	kind      string
 	class     *string
@@ -114,6 +117,20 @@ func groupChoice(o runtime.Object) *choice {
 			spec.PreemptionPolicy = (*schedulingv1beta1.PreemptionPolicy)(policy)
 		},
 		"priority set in the pod group (%d) must match the priority computed (%d) based on the priority class set in the spec"}
+}
+
+// compositeChoice returns pointers to the priority fields of a group of pod groups. It returns nil for any other object.
+func compositeChoice(o runtime.Object) *choice {
+	group, ok := o.(*schedulingv1alpha3.CompositePodGroup)
+	if !ok {
+		return nil
+	}
+	spec := &group.Spec
+	return &choice{"composite pod group", &spec.PriorityClassName, &spec.Priority, (*corev1.PreemptionPolicy)(spec.PreemptionPolicy),
+		func(policy *corev1.PreemptionPolicy) {
+			spec.PreemptionPolicy = (*schedulingv1alpha3.PreemptionPolicy)(policy)
+		},
+		"priority set in the composite pod group (%d) must match the priority computed (%d) based on the priority class set in the spec"}
 }
 
 // resolve sets the priority and the preemption policy from the object's PriorityClass, or from the default class.

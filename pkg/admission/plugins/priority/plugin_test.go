@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -77,7 +78,7 @@ func TestPodGroups(t *testing.T) {
 		{name: "named", reason: "a scheduler looks at the number alone", classes: []runtime.Object{high, normal}, group: schedulingv1beta1.PodGroupSpec{PriorityClassName: "high"}, want: spec("high", 1000, never)},
 		{name: "missing", reason: "a class must exist", group: schedulingv1beta1.PodGroupSpec{PriorityClassName: "gone"}, refusal: "no PriorityClass with name gone was found"},
 		{name: "other value given", reason: "the priority must be that of the class", group: schedulingv1beta1.PodGroupSpec{Priority: new(int32(7))}, refusal: "priority set in the pod group (7) must match the priority computed (0) based on the priority class set in the spec"},
-		{name: "update", reason: "the fields never change, so an update may omit them", old: new(spec("high", 1000, never)), group: schedulingv1beta1.PodGroupSpec{PriorityClassName: "high"}, want: spec("high", 1000, never)},
+		{name: "update", reason: "the policy has a default, and the priority is the client's to repeat", old: new(spec("high", 1000, never)), group: schedulingv1beta1.PodGroupSpec{PriorityClassName: "high"}, want: schedulingv1beta1.PodGroupSpec{PriorityClassName: "high", PreemptionPolicy: new(never)}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -95,6 +96,20 @@ func TestPodGroups(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestCompositePodGroups(t *testing.T) {
+	t.Parallel()
+	p := New()
+	plugintest.Start(t, p, nil, class("high", 1000, false, corev1.PreemptNever))
+	group := &schedulingv1alpha3.CompositePodGroup{ObjectMeta: metav1.ObjectMeta{Name: "g"}, Spec: schedulingv1alpha3.CompositePodGroupSpec{PriorityClassName: "high"}}
+	plugintest.Run(t, p, plugintest.Create(group), "")
+	want := schedulingv1alpha3.CompositePodGroupSpec{PriorityClassName: "high", Priority: new(int32(1000)), PreemptionPolicy: new(schedulingv1alpha3.PreemptNever)}
+	if diff := cmp.Diff(want, group.Spec); diff != "" {
+		t.Errorf("a group of groups has the priority of its class (-want +got):\n%s", diff)
+	}
+	group.Spec.Priority = new(int32(7))
+	plugintest.Run(t, p, plugintest.Create(group), "priority set in the composite pod group (7) must match the priority computed (1000) based on the priority class set in the spec")
 }
 
 func TestClasses(t *testing.T) {

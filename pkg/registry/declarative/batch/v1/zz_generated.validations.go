@@ -14,9 +14,10 @@ import (
 	fmt "fmt"
 
 	corev1 "github.com/miniapi-dev/miniapi/pkg/registry/declarative/core/v1"
+	v1alpha3 "github.com/miniapi-dev/miniapi/pkg/registry/declarative/scheduling/v1alpha3"
 	batchv1 "k8s.io/api/batch/v1"
 	apicorev1 "k8s.io/api/core/v1"
-	v1alpha3 "k8s.io/api/scheduling/v1alpha3"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	equality "k8s.io/apimachinery/pkg/api/equality"
 	operation "k8s.io/apimachinery/pkg/api/operation"
 	safe "k8s.io/apimachinery/pkg/api/safe"
@@ -251,7 +252,7 @@ func Validate_JobSchedulingConfiguration(
 	{ // field batchv1.JobSchedulingConfiguration.SchedulingPolicy
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *v1alpha3.WorkloadPodGroupSchedulingPolicy,
+			obj, oldObj *schedulingv1alpha3.WorkloadPodGroupSchedulingPolicy,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -276,7 +277,7 @@ func Validate_JobSchedulingConfiguration(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *batchv1.JobSchedulingConfiguration) *v1alpha3.WorkloadPodGroupSchedulingPolicy {
+			func(oldObj *batchv1.JobSchedulingConfiguration) *schedulingv1alpha3.WorkloadPodGroupSchedulingPolicy {
 				return oldObj.SchedulingPolicy
 			})
 		errs = append(errs, fn(fldPath.Child("schedulingPolicy"), obj.SchedulingPolicy, oldVal, oldObj != nil)...)
@@ -285,7 +286,7 @@ func Validate_JobSchedulingConfiguration(
 	{ // field batchv1.JobSchedulingConfiguration.SchedulingConstraints
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *v1alpha3.WorkloadPodGroupSchedulingConstraints,
+			obj, oldObj *schedulingv1alpha3.WorkloadPodGroupSchedulingConstraints,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -310,7 +311,7 @@ func Validate_JobSchedulingConfiguration(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *batchv1.JobSchedulingConfiguration) *v1alpha3.WorkloadPodGroupSchedulingConstraints {
+			func(oldObj *batchv1.JobSchedulingConfiguration) *schedulingv1alpha3.WorkloadPodGroupSchedulingConstraints {
 				return oldObj.SchedulingConstraints
 			})
 		errs = append(errs, fn(fldPath.Child("schedulingConstraints"), obj.SchedulingConstraints, oldVal, oldObj != nil)...)
@@ -319,7 +320,7 @@ func Validate_JobSchedulingConfiguration(
 	{ // field batchv1.JobSchedulingConfiguration.DisruptionMode
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *v1alpha3.WorkloadPodGroupDisruptionMode,
+			obj, oldObj *schedulingv1alpha3.WorkloadPodGroupDisruptionMode,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -344,7 +345,7 @@ func Validate_JobSchedulingConfiguration(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *batchv1.JobSchedulingConfiguration) *v1alpha3.WorkloadPodGroupDisruptionMode {
+			func(oldObj *batchv1.JobSchedulingConfiguration) *schedulingv1alpha3.WorkloadPodGroupDisruptionMode {
 				return oldObj.DisruptionMode
 			})
 		errs = append(errs, fn(fldPath.Child("disruptionMode"), obj.DisruptionMode, oldVal, oldObj != nil)...)
@@ -353,7 +354,7 @@ func Validate_JobSchedulingConfiguration(
 	{ // field batchv1.JobSchedulingConfiguration.ResourceClaims
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj []v1alpha3.WorkloadPodGroupResourceClaim,
+			obj, oldObj []schedulingv1alpha3.WorkloadPodGroupResourceClaim,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -379,14 +380,14 @@ func Validate_JobSchedulingConfiguration(
 			}
 			// lists with map semantics require unique keys
 			if e := validate.ValSliceUnique(ctx, op, fldPath, obj, oldObj,
-				func(a *v1alpha3.WorkloadPodGroupResourceClaim, b *v1alpha3.WorkloadPodGroupResourceClaim) bool {
+				func(a *schedulingv1alpha3.WorkloadPodGroupResourceClaim, b *schedulingv1alpha3.WorkloadPodGroupResourceClaim) bool {
 					return a.Name == b.Name
 				}); len(e) != 0 {
 				errs = append(errs, e...)
 			}
 			// iterate the list and call the type's validation function
 			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj,
-				func(a *v1alpha3.WorkloadPodGroupResourceClaim, b *v1alpha3.WorkloadPodGroupResourceClaim) bool {
+				func(a *schedulingv1alpha3.WorkloadPodGroupResourceClaim, b *schedulingv1alpha3.WorkloadPodGroupResourceClaim) bool {
 					return a.Name == b.Name
 				}, validate.SemanticDeepEqual, v1alpha3.Validate_WorkloadPodGroupResourceClaim); len(e) != 0 {
 				errs = append(errs, e...)
@@ -394,7 +395,7 @@ func Validate_JobSchedulingConfiguration(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *batchv1.JobSchedulingConfiguration) []v1alpha3.WorkloadPodGroupResourceClaim {
+			func(oldObj *batchv1.JobSchedulingConfiguration) []schedulingv1alpha3.WorkloadPodGroupResourceClaim {
 				return oldObj.ResourceClaims
 			})
 		errs = append(errs, fn(fldPath.Child("resourceClaims"), obj.ResourceClaims, oldVal, oldObj != nil)...)
