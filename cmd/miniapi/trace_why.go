@@ -15,8 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/complete"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/output"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/traceclient"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
-	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
 // whyOptions are the flags of "miniapi trace why".

@@ -12,7 +12,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/defaulttolerationseconds"
 	"github.com/miniapi-dev/miniapi/pkg/admission/services"
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 )
 
 // Options select the plugins of the chain and configure them.

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
+	"github.com/miniapi-dev/miniapi/pkg/recorder"
 )
 
 // idle is a mutating and validating plugin that does nothing.
@@ -69,10 +70,10 @@ func BenchmarkRecording(b *testing.B) {
 	})
 	b.Run("on", func(b *testing.B) {
 		b.ReportAllocs()
-		recorder := trace.NewRecorder(trace.Limits{Requests: 1000})
+		kept := recorder.New(recorder.Limits{Requests: 1000})
 		for b.Loop() {
-			recording := recorder.Begin(trace.Request{Verb: "create", Resource: trace.Resource{Version: "v1", Resource: "configmaps"}})
-			admit(trace.Within(b.Context(), &trace.Scope{Recording: recording}), b, chain)
+			recording := kept.Begin(trace.Request{Verb: "create", Resource: trace.Resource{Version: "v1", Resource: "configmaps"}})
+			admit(recorder.Within(b.Context(), &recorder.Scope{Recording: recording}), b, chain)
 			recording.Finish()
 		}
 	})

@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apiserver/pkg/admission"
 
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
+	"github.com/miniapi-dev/miniapi/pkg/recorder"
 )
 
 // recordedChain is an admission chain. If the server records a request, recordedChain adds to the record what each
@@ -30,13 +31,13 @@ type Explain func(request *trace.Request, refused *trace.Refusal, err error) err
 // type, because reading a value of the context would take more time.
 type recordedAttributes struct {
 	admission.Attributes
-	scope *trace.Scope
-	steps *trace.Steps
+	scope *recorder.Scope
+	steps *recorder.Steps
 	// spans adds to the OpenTelemetry trace of the request. It is nil if the request has no OpenTelemetry trace.
 	spans *spans
 	// object is the encoded object of the request, as it was at the beginning of Admit or at the last comparison. It is
 	// empty after a plugin with webhooks or policies, and in the validating phase.
-	object trace.Encoding
+	object recorder.Encoding
 }
 
 // close ends the recording of the mutating or validating phase.
@@ -48,46 +49,38 @@ func (a *recordedAttributes) close() {
 // Admit implements admission.MutationInterface.
 func (c *recordedChain) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	chain := c.Interface.(admission.MutationInterface)
-	scope := trace.From(ctx)
+	scope := recorder.From(ctx)
 	if scope == nil {
 		return chain.Admit(ctx, a, o)
 	}
-	scope = &trace.Scope{Recording: scope.Recording, Admission: newAdmission(a)}
-	object, kind := encode(a.GetObject(), o), scope.Admission.Kind
-	scope.Admission.SetObjects(scope.Keep(kind, object), scope.Keep(kind, encode(a.GetOldObject(), o)))
-	scope.Update(func(r *trace.Request) {
-		r.Admissions = append(r.Admissions, scope.Admission)
-		r.DryRun = r.DryRun || a.IsDryRun() && !scope.Evaluating()
-	})
+	scope = &recorder.Scope{Recording: scope.Recording, Pass: newPass(a)}
+	object, kind := encode(a.GetObject(), o), scope.Pass.Kind
+	scope.Pass.SetObjects(scope.Keep(kind, object), scope.Keep(kind, encode(a.GetOldObject(), o)))
+	scope.Enter(scope.Pass)
+	scope.Update(func(r *trace.Request) { r.DryRun = r.DryRun || a.IsDryRun() && !scope.Evaluating() })
 	attributes := &recordedAttributes{a, scope, scope.Steps(trace.Mutating), newSpans(ctx), object}
-	err := chain.Admit(trace.Within(ctx, scope), attributes, o)
+	err := chain.Admit(recorder.Within(ctx, scope), attributes, o)
 	attributes.close()
-	scope.Update(func(*trace.Request) { scope.Admission.Mutated(scope.Since(time.Now())) })
+	scope.Mutated()
 	return c.explained(scope, err)
 }
 
 // Validate implements admission.ValidationInterface.
 func (c *recordedChain) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	chain := c.Interface.(admission.ValidationInterface)
-	scope := trace.From(ctx)
+	scope := recorder.From(ctx)
 	if scope == nil {
 		return chain.Validate(ctx, a, o)
 	}
 	started := scope.Since(time.Now())
-	pass := newAdmission(a)
+	pass := newPass(a)
 	admitted := scope.Keep(pass.Kind, encode(a.GetObject(), o))
-	scope = &trace.Scope{Recording: scope.Recording}
-	scope.Update(func(r *trace.Request) {
-		// Validates finds the pass that Admit has added to the record. If Admit has added no pass for the object,
-		// Validates adds one.
-		scope.Admission = r.Validates(pass, started)
-		scope.Admission.SetAdmitted(admitted)
-	})
-	if scope.Admission == nil { // the request has been answered already
+	scope = &recorder.Scope{Recording: scope.Recording, Pass: scope.Validates(pass, started, admitted)}
+	if scope.Pass == nil { // the request has been answered already
 		return chain.Validate(ctx, a, o)
 	}
-	attributes := &recordedAttributes{a, scope, scope.Steps(trace.Validating), newSpans(ctx), trace.Encoding{}}
-	err := chain.Validate(trace.Within(ctx, scope), attributes, o)
+	attributes := &recordedAttributes{a, scope, scope.Steps(trace.Validating), newSpans(ctx), recorder.Encoding{}}
+	err := chain.Validate(recorder.Within(ctx, scope), attributes, o)
 	attributes.close()
 	if err == nil && scope.Evaluating() && a.GetOperation() == admission.Connect {
 		return errConnectionEvaluated
@@ -99,26 +92,26 @@ func (c *recordedChain) Validate(ctx context.Context, a admission.Attributes, o 
 // of admission. For a write, the client makes a dry run, but a connection has no dry run.
 var errConnectionEvaluated = errors.New("no connection: the request only evaluates the decisions of admission")
 
-func (c *recordedChain) explained(scope *trace.Scope, err error) error {
+func (c *recordedChain) explained(scope *recorder.Scope, err error) error {
 	if err == nil || c.explain == nil {
 		return err
 	}
 	scope.Update(func(r *trace.Request) {
-		if scope.Admission.Refused != nil {
-			err = c.explain(r, scope.Admission.Refused, err)
+		if scope.Pass.Refused != nil {
+			err = c.explain(r, scope.Pass.Refused, err)
 		}
 	})
 	return err
 }
 
-func newAdmission(a admission.Attributes) *trace.Admission {
+func newPass(a admission.Attributes) *recorder.Pass {
 	kind := a.GetKind()
-	return &trace.Admission{
+	return &recorder.Pass{Admission: trace.Admission{
 		Operation: string(a.GetOperation()),
 		Kind:      trace.Kind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind},
 		Namespace: a.GetNamespace(),
 		Name:      nameOf(a),
-	}
+	}}
 }
 
 // nameOf returns the name of a request's object. The attributes of a deletecollection don't have the name, but the
@@ -212,7 +205,7 @@ func (a *recordedAttributes) begin(ctx context.Context, p *recordedPlugin, phase
 	t.step = a.steps.Add(p.name, round)
 	ctx = a.spans.begin(ctx, a, phase, p.name, round)
 	if p.considers {
-		ctx = trace.Within(ctx, &trace.Scope{Recording: a.scope.Recording, Admission: a.scope.Admission, Step: t.step})
+		ctx = recorder.Within(ctx, &recorder.Scope{Recording: a.scope.Recording, Pass: a.scope.Pass, Step: t.step})
 	}
 	return ctx, t
 }
@@ -221,7 +214,7 @@ func (a *recordedAttributes) begin(ctx context.Context, p *recordedPlugin, phase
 func (t *turn) compares(o admission.ObjectInterfaces) {
 	switch object := t.GetObject(); {
 	case t.plugin.considers:
-		t.object = trace.Encoding{} // webhooks and policies record changes themselves
+		t.object = recorder.Encoding{} // webhooks and policies record changes themselves
 	case object != nil && t.plugin.changes.include(t.GetResource().Resource):
 		t.objects = o
 		if len(t.object.Bytes) == 0 {
@@ -245,12 +238,11 @@ func (t *turn) end(ctx context.Context, err error) {
 		t.step = t.steps.Add(t.plugin.name, t.round)
 	}
 	if changed {
-		kind := t.scope.Admission.Kind
-		from, to := t.scope.Keep(kind, before), t.scope.Keep(kind, t.object)
-		t.scope.Update(func(*trace.Request) { t.step.SetChange(from, to) })
+		kind := t.scope.Pass.Kind
+		t.scope.SetChange(t.step, t.scope.Keep(kind, before), t.scope.Keep(kind, t.object))
 	}
-	t.steps.End(t.step, trace.ErrorOf(err, statusOf))
-	t.spans.ended(ctx, t.step)
+	t.steps.End(t.step, recorder.ErrorOf(err, statusOf))
+	t.spans.ended(ctx, t.scope.Pass, t.step)
 }
 
 // statusOf returns the HTTP code and the reason of an API error. For any other error, the code is 500.

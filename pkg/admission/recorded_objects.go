@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/recorder"
 )
 
 // protobuf is the interface of built-in types, which can be encoded as protobuf.
@@ -20,16 +20,16 @@ type protobuf interface {
 // encode returns an object in the form in which a recording keeps it. The form is protobuf if the type supports
 // protobuf, which takes a fraction of the time and the memory of JSON. Otherwise the form is JSON. For nil, encode
 // returns an empty Encoding.
-func encode(object runtime.Object, o admission.ObjectInterfaces) trace.Encoding {
+func encode(object runtime.Object, o admission.ObjectInterfaces) recorder.Encoding {
 	if object == nil {
-		return trace.Encoding{}
+		return recorder.Encoding{}
 	}
 	if built, ok := object.(protobuf); ok {
 		if encoded, err := built.Marshal(); err == nil && len(encoded) > 0 {
-			return trace.Encoding{Bytes: encoded, JSON: decoder(built, o)}
+			return recorder.Encoding{Bytes: encoded, JSON: decoder(built, o)}
 		}
 	}
-	return trace.Encoding{Bytes: encodeJSON(object, o.GetObjectTyper())}
+	return recorder.Encoding{Bytes: encodeJSON(object, o.GetObjectTyper())}
 }
 
 // decoder returns a function that converts the protobuf of an object to JSON. The function keeps the Go type and the

@@ -12,7 +12,8 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/component-base/tracing"
 
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
+	"github.com/miniapi-dev/miniapi/pkg/recorder"
 )
 
 // slowStep is the duration from which the span of a plugin or a round is also logged. k8s.io/apiserver logs slow
@@ -71,7 +72,7 @@ func (s *spans) user(a admission.Attributes) string {
 }
 
 // ended ends the span of a plugin, and adds the content of the plugin's step.
-func (s *spans) ended(ctx context.Context, step *trace.Step) {
+func (s *spans) ended(ctx context.Context, pass *recorder.Pass, step *trace.Step) {
 	if s == nil {
 		return
 	}
@@ -84,7 +85,7 @@ func (s *spans) ended(ctx context.Context, step *trace.Step) {
 	for _, policy := range step.Policies {
 		s.policy(policy)
 	}
-	before, after := step.Change()
+	before, after := pass.Change(step)
 	s.changed("Object changed", before, after)
 	if step.Error != nil { // this error, and not the plugin's, because the plugin's error may contain secrets
 		span := oteltrace.SpanFromContext(ctx)

@@ -179,19 +179,16 @@ func (a *Admission) Called(t testing.TB, webhook, object string) {
 	}
 }
 
-// notRecorded is the reason of the answer for an object that isn't stored, and that has no recorded request.
-const notRecorded = "NotRecorded"
-
 // NotCalled fails the test if the webhook was called for the last request for the object. It also fails the test if the
 // reason why the webhook wasn't called differs from the argument reason. docs/trace.md lists the reasons; "" stands
 // for any reason but NotRecorded. If webhook names a configuration, NotCalled checks all its webhooks.
-func (a *Admission) NotCalled(t testing.TB, webhook, object, reason string) {
+func (a *Admission) NotCalled(t testing.TB, webhook, object string, reason trace.Reason) {
 	t.Helper()
 	for _, answer := range a.answers(t, webhook, object) {
 		switch {
 		case answer.Called || answer.Evaluated:
 			a.fail(t, object, "want a request without a call: %s", answer.Sentence)
-		case reason == "" && answer.Verdict.Reason == notRecorded:
+		case reason == "" && answer.Verdict.Reason == trace.NotRecorded:
 			a.fail(t, object, "want a request for %s: %s", object, answer.Sentence)
 		case reason != "" && answer.Verdict.Reason != reason:
 			a.fail(t, object, "want the reason %s, got %s: %s", reason, answer.Verdict.Reason, answer.Sentence)

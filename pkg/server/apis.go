@@ -20,6 +20,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/admission/services"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/admissionregistration"
 	"github.com/miniapi-dev/miniapi/pkg/registry/authentication"
@@ -36,7 +37,6 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/openapi"
 	"github.com/miniapi-dev/miniapi/pkg/server/outgoing"
 	"github.com/miniapi-dev/miniapi/pkg/server/peers"
-	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
 // servedAPIs are the APIs of a server. With peering, a peer (another server of the same etcd) answers a request for a

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
-	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
 // password is the secret value of the tests. half is a part of password. In messages, half also occurs alone.

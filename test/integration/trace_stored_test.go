@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 )
 
 // A trace names the fields that a webhook sets and that the server doesn't store, because the kind lacks them. A trace

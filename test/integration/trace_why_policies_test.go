@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
-	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
 // policyQuestion is a row of the table of policies in docs/trace.md. The test installs the policy "asked". By default,

@@ -21,14 +21,15 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/explain"
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
+	"github.com/miniapi-dev/miniapi/pkg/recorder"
 )
 
 // consideration records what a plugin does with its policies for one request. For validating policies, k8s.io/apiserver
 // reports its progress in this order: a policy, one of its bindings, an evaluation for the binding, the expressions of
 // the evaluation. For mutating policies, all policies and bindings come before the first evaluation.
 type consideration struct {
-	scope      *trace.Scope
+	scope      *recorder.Scope
 	explainer  *explain.Explainer
 	attributes admission.Attributes
 	interfaces admission.ObjectInterfaces
@@ -114,7 +115,7 @@ func (c *consideration) considers(name string, matches bool, err error) *candida
 	c.scope.Update(func(*trace.Request) {
 		c.scope.Step.Policies = append(c.scope.Step.Policies, p.record)
 		if err != nil && p.failurePolicy() == admissionregistrationv1.Fail {
-			p.record.Refuse(nil)
+			c.scope.Pass.Refuse(p.record, nil)
 		}
 	})
 	return p
@@ -139,7 +140,7 @@ func (c *consideration) binds(binding generic.BindingAccessor, actions []admissi
 	c.scope.Update(func(*trace.Request) {
 		c.policy.record.Bindings = append(c.policy.record.Bindings, b.record)
 		if err != nil && c.policy.failurePolicy() == admissionregistrationv1.Fail {
-			c.policy.record.Refuse(b.record)
+			c.scope.Pass.Refuse(c.policy.record, b.record)
 		}
 	})
 	return b
@@ -161,7 +162,7 @@ func (c *consideration) verdict(resources *admissionregistrationv1.MatchResource
 // params. params may be nil.
 func (c *consideration) evaluates(params runtime.Object) {
 	c.finishEvaluation()
-	e := &evaluation{record: &trace.Evaluation{Verdict: trace.Verdict{Reason: trace.Matched}}, hides: c.scope.Hides(c.scope.Admission.Kind)}
+	e := &evaluation{record: &trace.Evaluation{Verdict: trace.Verdict{Reason: trace.Matched}}, hides: c.scope.Hides(c.scope.Pass.Kind)}
 	if kind := c.policy.GetParamKind(); kind != nil && params != nil {
 		e.record.Param = c.param(kind, params)
 		version := schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind)
@@ -267,7 +268,7 @@ func (c *consideration) fail(message string) {
 	c.evaluation.record.Error, c.evaluation.record.Outcome = message, trace.FailedOpen
 	if c.policy.failurePolicy() == admissionregistrationv1.Fail {
 		c.evaluation.record.Outcome = trace.Failed
-		c.policy.record.Refuse(c.binding.record)
+		c.scope.Pass.Refuse(c.policy.record, c.binding.record)
 	}
 }
 
@@ -299,7 +300,7 @@ func (c *consideration) decided(result validating.ValidateResult) {
 		}
 		e.record.Outcome = outcome
 		if outcome == trace.Denied || outcome == trace.Failed {
-			c.policy.record.Refuse(c.binding.record)
+			c.scope.Pass.Refuse(c.policy.record, c.binding.record)
 		}
 	})
 }
@@ -406,7 +407,7 @@ func (c *consideration) end(err error) {
 			c.scope.Update(func(*trace.Request) {
 				b.record.Verdict = verdict
 				if failure != nil && p.failurePolicy() == admissionregistrationv1.Fail {
-					p.record.Refuse(b.record)
+					c.scope.Pass.Refuse(p.record, b.record)
 				}
 			})
 		}

@@ -14,25 +14,26 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/explain"
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
+	"github.com/miniapi-dev/miniapi/pkg/recorder"
 )
 
-// recorder makes a consideration for each recorded request. A consideration records what the plugin does with its
+// considerer makes a consideration for each recorded request. A consideration records what the plugin does with its
 // policies.
-type recorder struct {
+type considerer struct {
 	// kind is the kind of the policies: ValidatingAdmissionPolicy or MutatingAdmissionPolicy.
 	kind      string
 	explainer explain.Explainer
-	// unbound returns the names of the policies without a binding. The recorder adds these policies itself, because
+	// unbound returns the names of the policies without a binding. The considerer adds these policies itself, because
 	// k8s.io/apiserver ignores them.
 	unbound func() []string
 	matcher generic.PolicyMatcher
 }
 
 // consider makes the consideration of a recorded request, and records the policies without a binding.
-func (r *recorder) consider(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces, candidates map[string]*candidate) *consideration {
+func (r *considerer) consider(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces, candidates map[string]*candidate) *consideration {
 	c := &consideration{
-		scope: trace.From(ctx), explainer: &r.explainer, attributes: a, interfaces: o, candidates: candidates, kind: r.kind,
+		scope: recorder.From(ctx), explainer: &r.explainer, attributes: a, interfaces: o, candidates: candidates, kind: r.kind,
 	}
 	for _, name := range r.unbound() {
 		unbound := &trace.Policy{Reference: trace.Reference{Kind: r.kind, Name: name}, Verdict: trace.Verdict{Reason: trace.NoBinding}}
@@ -43,7 +44,7 @@ func (r *recorder) consider(ctx context.Context, a admission.Attributes, o admis
 
 // recorded reports whether the request of the context is recorded.
 func recorded(ctx context.Context) bool {
-	scope := trace.From(ctx)
+	scope := recorder.From(ctx)
 	return scope != nil && scope.Step != nil
 }
 
@@ -65,7 +66,7 @@ func newCandidate[P, B object, E generic.Evaluator](accessor generic.PolicyAcces
 // validatingDispatcher runs k8s.io/apiserver's dispatcher of validating policies, and records what it does.
 type validatingDispatcher struct {
 	generic.Dispatcher[validating.PolicyHook]
-	*recorder
+	*considerer
 	authorizer authorizer.UnconditionalAuthorizer
 }
 
@@ -121,7 +122,7 @@ func (m *observedMatcher) actions(binding generic.BindingAccessor) []admissionre
 // mutatingDispatcher runs k8s.io/apiserver's dispatcher of mutating policies, and records what it does.
 type mutatingDispatcher struct {
 	generic.Dispatcher[mutating.PolicyHook]
-	*recorder
+	*considerer
 }
 
 // Dispatch implements generic.Dispatcher.

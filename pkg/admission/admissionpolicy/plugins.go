@@ -24,7 +24,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/explain"
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
+	"github.com/miniapi-dev/miniapi/pkg/recorder"
 )
 
 // Environment has the dependencies of the plugins for which k8s.io/apiserver has no initializer.
@@ -92,7 +93,7 @@ func (h hiddenResources) exempt(ctx context.Context, a admission.Attributes) {
 	if !recorded(ctx) {
 		return
 	}
-	resource, scope := a.GetResource().GroupResource(), trace.From(ctx)
+	resource, scope := a.GetResource().GroupResource(), recorder.From(ctx)
 	verdict := explain.PolicyExemption(a, slices.Contains(h, resource))
 	if verdict == nil {
 		return
@@ -106,7 +107,7 @@ func NewValidating(configFile io.Reader, environment Environment) (*Validating, 
 	if err != nil {
 		return nil, err
 	}
-	recorder := &recorder{kind: trace.ValidatingPolicy}
+	considerer := &considerer{kind: trace.ValidatingPolicy}
 	plugin := &Validating{Plugin: &validating.Plugin{Plugin: generic.NewPlugin(
 		admission.NewHandler(admission.Connect, admission.Create, admission.Delete, admission.Update),
 		func(f informers.SharedInformerFactory, typed kubernetes.Interface, client dynamic.Interface, mapper meta.RESTMapper) generic.Source[validating.PolicyHook] {
@@ -123,8 +124,8 @@ func NewValidating(configFile io.Reader, environment Environment) (*Validating, 
 				&params{informers: f, client: client, mapper: mapper, observe: environment.Observe, definition: environment.Definition},
 			)
 			environment.started(source, source.resourcesChanged)
-			recorder.explainer.Namespaces = namespaces.Matcher{NamespaceLister: f.Core().V1().Namespaces().Lister(), Client: typed}
-			recorder.unbound = source.Unbound
+			considerer.explainer.Namespaces = namespaces.Matcher{NamespaceLister: f.Core().V1().Namespaces().Lister(), Client: typed}
+			considerer.unbound = source.Unbound
 			if environment.Foreign {
 				return source
 			}
@@ -132,8 +133,8 @@ func NewValidating(configFile io.Reader, environment Environment) (*Validating, 
 			return checkedSource{source, newTypeChecks(typed, mapper, schemas, group.ValidatingAdmissionPolicies())}
 		},
 		func(a authorizer.UnconditionalAuthorizer, m *matching.Matcher, _ kubernetes.Interface) generic.Dispatcher[validating.PolicyHook] {
-			recorder.matcher = generic.NewPolicyMatcher(m)
-			return &validatingDispatcher{validating.NewDispatcher(a, recorder.matcher), recorder, a}
+			considerer.matcher = generic.NewPolicyMatcher(m)
+			return &validatingDispatcher{validating.NewDispatcher(a, considerer.matcher), considerer, a}
 		},
 	)}}
 	plugin.SetEnabled(true)
@@ -147,7 +148,7 @@ func NewMutating(configFile io.Reader, environment Environment) (*Mutating, erro
 	if err != nil {
 		return nil, err
 	}
-	recorder := &recorder{kind: trace.MutatingPolicy}
+	considerer := &considerer{kind: trace.MutatingPolicy}
 	plugin := &Mutating{Plugin: &mutating.Plugin{Plugin: generic.NewPlugin(
 		// Mutating policies don't handle deletions, which have no object to change.
 		admission.NewHandler(admission.Connect, admission.Create, admission.Update),
@@ -165,17 +166,17 @@ func NewMutating(configFile io.Reader, environment Environment) (*Mutating, erro
 				&params{informers: f, client: client, mapper: mapper, observe: environment.Observe, definition: environment.Definition},
 			)
 			environment.started(source, source.resourcesChanged)
-			recorder.explainer.Namespaces = namespaces.Matcher{NamespaceLister: f.Core().V1().Namespaces().Lister(), Client: typed}
-			recorder.unbound = source.Unbound
+			considerer.explainer.Namespaces = namespaces.Matcher{NamespaceLister: f.Core().V1().Namespaces().Lister(), Client: typed}
+			considerer.unbound = source.Unbound
 			return source
 		},
 		func(a authorizer.UnconditionalAuthorizer, m *matching.Matcher, client kubernetes.Interface) generic.Dispatcher[mutating.PolicyHook] {
-			recorder.matcher = generic.NewPolicyMatcher(m)
+			considerer.matcher = generic.NewPolicyMatcher(m)
 			return &mutatingDispatcher{mutating.NewDispatcher(a, m, &converters{
 				builtin:    environment.TypeConverter,
 				definition: environment.Definition,
 				openAPI:    func() openapi.Client { return client.Discovery().OpenAPIV3() },
-			}), recorder}
+			}), considerer}
 		},
 	)}}
 	plugin.SetStaticManifestsDir(cfg.StaticManifestsDir)

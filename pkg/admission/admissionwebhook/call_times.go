@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 )
 
 // callTimes measures the parts of a call. It is used by several goroutines, because net/http may open a connection

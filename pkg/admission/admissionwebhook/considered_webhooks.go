@@ -11,11 +11,12 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/generic"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/explain"
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
+	"github.com/miniapi-dev/miniapi/pkg/recorder"
 )
 
 // exempt records the reason if the plugin considers none of its webhooks for a request.
-func (p *plugin) exempt(scope *trace.Scope, attributes admission.Attributes) {
+func (p *plugin) exempt(scope *recorder.Scope, attributes admission.Attributes) {
 	hidden := p.excludes && p.excluded.Has(attributes.GetResource().GroupResource())
 	if verdict := explain.Exemption(attributes, hidden); verdict != nil {
 		scope.Update(func(*trace.Request) { scope.Step.Exempt = verdict })
@@ -25,7 +26,7 @@ func (p *plugin) exempt(scope *trace.Scope, attributes admission.Attributes) {
 // consideration records what a plugin does with its webhooks for one request. It is nil for a request that isn't
 // recorded; its methods then do nothing.
 type consideration struct {
-	scope     *trace.Scope
+	scope     *recorder.Scope
 	explainer *explainer
 	webhooks  []trace.Webhook
 	// judged is the number of webhooks that have a verdict.
@@ -36,7 +37,7 @@ type consideration struct {
 
 // consider begins the record of a plugin's webhooks for a request. It returns nil if the request isn't recorded.
 func (c *caller) consider(ctx context.Context, hooks []webhook.WebhookAccessor) *consideration {
-	scope := trace.From(ctx)
+	scope := recorder.From(ctx)
 	if scope == nil || scope.Step == nil {
 		return nil
 	}
@@ -54,7 +55,7 @@ func (c *caller) consider(ctx context.Context, hooks []webhook.WebhookAccessor) 
 	return considered
 }
 
-// evaluating reports whether the request is a dry run of trace.Recorder.Evaluate. Such a dry run calls no webhook.
+// evaluating reports whether the request is a dry run of recorder.Recorder.Evaluate. Such a dry run calls no webhook.
 func (c *consideration) evaluating() bool { return c != nil && c.scope.Evaluating() }
 
 // judge records whether a webhook matches, and why. The arguments invocation and refused are k8s.io/apiserver's
@@ -101,7 +102,7 @@ func (c *consideration) record(i int, verdict trace.Verdict) {
 // notAgain says why a webhook that matches isn't called in the second round of mutating plugins.
 func (c *consideration) notAgain(m matching, w *trace.Webhook) trace.Verdict {
 	before := false
-	c.scope.Update(func(*trace.Request) { before = c.scope.Admission.Matched(w.Reference) })
+	c.scope.Update(func(*trace.Request) { before = c.scope.Pass.Matched(w.Reference) })
 	hook, _ := m.hook.GetMutatingWebhook()
 	switch {
 	case !before:
@@ -112,7 +113,7 @@ func (c *consideration) notAgain(m matching, w *trace.Webhook) trace.Verdict {
 	return trace.Verdict{Reason: trace.ReinvocationNever, Field: m.Path + ".reinvocationPolicy", Want: string(admissionregistrationv1.NeverReinvocationPolicy)}
 }
 
-// evaluated returns the verdict about a webhook for the request that trace.Recorder.Evaluate evaluates. If this request
+// evaluated returns the verdict about a webhook for the request that recorder.Recorder.Evaluate evaluates. If this request
 // is itself a dry run, the server wouldn't call a webhook with side effects. Otherwise the argument verdict is right.
 func (c *consideration) evaluated(m matching, verdict trace.Verdict) trace.Verdict {
 	dryRun := false

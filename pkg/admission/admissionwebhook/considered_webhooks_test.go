@@ -10,7 +10,8 @@ import (
 	webhooktesting "k8s.io/apiserver/pkg/admission/plugin/webhook/testing"
 	"k8s.io/utils/ptr"
 
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
+	"github.com/miniapi-dev/miniapi/pkg/recorder"
 )
 
 // matchingWebhook returns a webhook whose rules and selectors match each request. Its address has no server.
@@ -71,8 +72,8 @@ func TestMatchedAndNotCalled(t *testing.T) {
 				cancel()
 			}
 			step := &trace.Step{}
-			recording := trace.NewRecorder(trace.Limits{Requests: 1}).Begin(trace.Request{})
-			ctx = trace.Within(ctx, &trace.Scope{Recording: recording, Admission: &trace.Admission{Steps: []*trace.Step{step}}, Step: step})
+			recording := recorder.New(recorder.Limits{Requests: 1}).Begin(trace.Request{})
+			ctx = recorder.Within(ctx, &recorder.Scope{Recording: recording, Pass: &recorder.Pass{Admission: trace.Admission{Steps: []*trace.Step{step}}}, Step: step})
 
 			err = plugin.Validate(ctx, testAttributes(false, nil, false), webhooktesting.NewObjectInterfacesForTest())
 
@@ -112,15 +113,16 @@ func TestSecondRoundOfAnEvaluation(t *testing.T) {
 			}
 			client, factory := webhooktesting.NewFakeMutatingDataSource(namespace, []admissionregistrationv1.MutatingWebhook{hook}, t.Context().Done())
 			start(t, plugin, testServer(t), webhooktesting.NewAuthenticationInfoResolver(new(int32)), client, factory)
-			attributes, pass := testAttributes(false, nil, false), &trace.Admission{}
-			recording := trace.NewRecorder(trace.Limits{}).Evaluate(trace.Request{Admissions: []*trace.Admission{pass}})
+			attributes, pass := testAttributes(false, nil, false), &recorder.Pass{}
+			recording := recorder.New(recorder.Limits{}).Evaluate(trace.Request{})
+			recording.Enter(pass)
 			for round := range 2 {
 				step := &trace.Step{Plugin: trace.MutatingPlugin, Round: round}
 				pass.Steps = append(pass.Steps, step)
 				if round > 0 {
 					attributes.GetReinvocationContext().SetIsReinvoke()
 				}
-				ctx := trace.Within(t.Context(), &trace.Scope{Recording: recording, Admission: pass, Step: step})
+				ctx := recorder.Within(t.Context(), &recorder.Scope{Recording: recording, Pass: pass, Step: step})
 				if err := plugin.Admit(ctx, attributes, webhooktesting.NewObjectInterfacesForTest()); err != nil {
 					t.Fatal(err)
 				}

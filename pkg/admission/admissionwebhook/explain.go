@@ -8,7 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/generic"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/explain"
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 )
 
 // explainer says why a webhook matches a request or doesn't.

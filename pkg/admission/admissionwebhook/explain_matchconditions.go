@@ -14,7 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/explain"
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 )
 
 // conditions explains match conditions. It compiles and evaluates them again: with the failurePolicy Ignore,

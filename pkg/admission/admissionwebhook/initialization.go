@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/component-base/featuregate"
 
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/recorder"
 )
 
 // plugin is an admission plugin that makes k8s.io/apiserver's webhook plugin only when there may be a webhook to call.
@@ -126,7 +126,7 @@ func (p *plugin) initialize() (apiserverPlugin, error) {
 }
 
 func (p *plugin) dispatch(ctx context.Context, attributes admission.Attributes, objects admission.ObjectInterfaces) error {
-	if scope := trace.From(ctx); scope != nil && scope.Step != nil {
+	if scope := recorder.From(ctx); scope != nil && scope.Step != nil {
 		p.exempt(scope, attributes)
 	}
 	if p.source != nil && p.source.HasSynced() && len(p.source.Webhooks()) == 0 {

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apiserver/pkg/admission"
 
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 )
 
 // Target identifies the call of a webhook for a request.

@@ -6,7 +6,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 )
 
 // answering is a transport that answers each request with a status.

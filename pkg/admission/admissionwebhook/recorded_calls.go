@@ -11,13 +11,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook"
 
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
+	"github.com/miniapi-dev/miniapi/pkg/recorder"
 )
 
 // callRecord records one call of a webhook. It is nil for a request that isn't recorded; its methods then do
 // nothing.
 type callRecord struct {
-	scope   *trace.Scope
+	scope   *recorder.Scope
 	webhook *trace.Webhook
 	kind    trace.Kind
 	// call is nil until begin.

@@ -6,7 +6,8 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	webhooktesting "k8s.io/apiserver/pkg/admission/plugin/webhook/testing"
 
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
+	"github.com/miniapi-dev/miniapi/pkg/recorder"
 )
 
 // If a webhook isn't called because the request is a dry run, the record says whether the server refused the request.
@@ -36,8 +37,8 @@ func TestRecordOfADryRun(t *testing.T) {
 			client, factory := webhooktesting.NewFakeMutatingDataSource(namespace, []admissionregistrationv1.MutatingWebhook{hook}, t.Context().Done())
 			start(t, plugin, testServer(t), webhooktesting.NewAuthenticationInfoResolver(new(int32)), client, factory)
 			step := &trace.Step{}
-			recording := trace.NewRecorder(trace.Limits{Requests: 1}).Begin(trace.Request{})
-			ctx := trace.Within(t.Context(), &trace.Scope{Recording: recording, Admission: &trace.Admission{Steps: []*trace.Step{step}}, Step: step})
+			recording := recorder.New(recorder.Limits{Requests: 1}).Begin(trace.Request{})
+			ctx := recorder.Within(t.Context(), &recorder.Scope{Recording: recording, Pass: &recorder.Pass{Admission: trace.Admission{Steps: []*trace.Step{step}}}, Step: step})
 
 			err = plugin.Admit(ctx, testAttributes(false, nil, true), webhooktesting.NewObjectInterfacesForTest())
 

@@ -9,7 +9,7 @@ import (
 
 	certutil "k8s.io/client-go/util/cert"
 
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 )
 
 // exchanges returns a transport that records the HTTP request of the call and its response.

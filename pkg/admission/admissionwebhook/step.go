@@ -3,7 +3,7 @@ package admissionwebhook
 import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 )
 
 // step has everything in which MutatingAdmissionWebhook and ValidatingAdmissionWebhook differ when

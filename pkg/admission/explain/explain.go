@@ -13,7 +13,8 @@ import (
 	namespaces "k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/namespace"
 	objects "k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/object"
 
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
+	"github.com/miniapi-dev/miniapi/pkg/recorder"
 )
 
 // Explainer has k8s.io/apiserver's predicates for selectors.
@@ -31,7 +32,7 @@ type Matching struct {
 	Interfaces admission.ObjectInterfaces
 	// Earlier returns the states that the request's object has had so far. If Earlier is nil, no verdict has the reason
 	// ObjectSelectorChanged.
-	Earlier func() []trace.Object
+	Earlier func() []recorder.Object
 }
 
 // Explain returns the verdict about the constraints. If the constraints match, it also returns how they match;

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 )
 
 // configurationReader reads webhook configurations, policies and bindings of policies. It has the permissions of the

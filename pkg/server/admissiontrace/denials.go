@@ -8,7 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 )
 
 // explainDenial extends the API error of a refused request: it adds which part of admission refused the request, and the

@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
+	"github.com/miniapi-dev/miniapi/pkg/recorder"
 )
 
 const (
@@ -75,9 +76,9 @@ func IsFollowing(req *http.Request) bool {
 
 // filterOf makes a filter from the query parameters of a request. The parameter resource may also be a singular name or
 // a kind.
-func (t *Trace) filterOf(req *http.Request) trace.Filter {
+func (t *Trace) filterOf(req *http.Request) recorder.Filter {
 	query := req.URL.Query()
-	filter := trace.Filter{Resource: query.Get("resource"), Namespace: query.Get("namespace"), Name: query.Get("name"), User: query.Get("user")}
+	filter := recorder.Filter{Resource: query.Get("resource"), Namespace: query.Get("namespace"), Name: query.Get("name"), User: query.Get("user")}
 	name, subresource, hasSubresource := strings.Cut(strings.ToLower(filter.Resource), "/")
 	asked := schema.ParseGroupResource(name)
 	found, err := t.Mapper.ResourceFor(asked.WithVersion(""))

@@ -16,23 +16,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
+	"github.com/miniapi-dev/miniapi/pkg/recorder"
 )
 
 // traceOf returns a Trace that has recorded the requests. Its mapper knows the resources pods and namespaces.
-func traceOf(t *testing.T, limits trace.Limits, requests ...trace.Request) *Trace {
+func traceOf(t *testing.T, limits recorder.Limits, requests ...trace.Request) *Trace {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, meta.RESTScopeNamespace)
 	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, meta.RESTScopeRoot)
-	d := New(Config{Recorder: trace.NewRecorder(limits), Serializer: serializer.NewCodecFactory(scheme), Mapper: mapper})
+	d := New(Config{Recorder: recorder.New(limits), Serializer: serializer.NewCodecFactory(scheme), Mapper: mapper})
 	for _, request := range requests {
 		recording := d.Recorder.Begin(request)
-		recording.Update(func(r *trace.Request) {
-			r.Admissions = append(r.Admissions, &trace.Admission{Operation: "CREATE", Namespace: r.Namespace, Name: r.Name})
-		})
+		recording.Enter(&recorder.Pass{Admission: trace.Admission{Operation: "CREATE", Namespace: request.Namespace, Name: request.Name}})
 		recording.Finish()
 	}
 	return d
@@ -46,7 +45,7 @@ func created(resource, namespace, name, user string) trace.Request {
 // form of the answer.
 func TestRequests(t *testing.T) {
 	t.Parallel()
-	d := traceOf(t, trace.Limits{Requests: 10}, created("pods", "a", "web", "ann"), created("pods", "b", "web", "bob"), created("namespaces", "", "a", "ann"), created("pods", "a", "db", "bob"))
+	d := traceOf(t, recorder.Limits{Requests: 10}, created("pods", "a", "web", "ann"), created("pods", "b", "web", "bob"), created("namespaces", "", "a", "ann"), created("pods", "a", "db", "bob"))
 	for _, test := range []struct {
 		name, reason, query string
 		code                int
@@ -108,8 +107,8 @@ func TestRefusedCreation(t *testing.T) {
 		{"other resource", "the request is for another resource", []trace.Request{refused("create", "namespaces", "a", "", "ann")}, ""},
 		{"allowed", "authorization didn't refuse the request", []trace.Request{created("pods", "a", "", "ann")}, ""},
 	} {
-		d := traceOf(t, trace.Limits{Requests: 10}, test.requests...)
-		found := d.refusedCreation(trace.Filter{Resource: "pods", Namespace: "a", Name: "web", Writes: true, Last: 1})
+		d := traceOf(t, recorder.Limits{Requests: 10}, test.requests...)
+		found := d.refusedCreation(recorder.Filter{Resource: "pods", Namespace: "a", Name: "web", Writes: true, Last: 1})
 		var got string
 		if found != nil {
 			got = found.User.Name
@@ -124,7 +123,7 @@ func TestRefusedCreation(t *testing.T) {
 // that are served.
 func TestUnservedPaths(t *testing.T) {
 	t.Parallel()
-	d := traceOf(t, trace.Limits{})
+	d := traceOf(t, recorder.Limits{})
 	for _, target := range []struct{ method, path string }{{http.MethodGet, Prefix + "other"}, {http.MethodDelete, RequestsPath}} {
 		w := httptest.NewRecorder()
 		d.ServeHTTP(w, httptest.NewRequest(target.method, target.path, http.NoBody))
@@ -137,7 +136,7 @@ func TestUnservedPaths(t *testing.T) {
 // TestWrongEvaluations checks that an evaluation with a mistake is refused, and that the error names the mistake.
 func TestWrongEvaluations(t *testing.T) {
 	t.Parallel()
-	d := traceOf(t, trace.Limits{})
+	d := traceOf(t, recorder.Limits{})
 	for _, test := range []struct{ name, reason, body, want string }{
 		{"empty", "an evaluation is an object", "", "the body must be an Evaluation: EOF"},
 		{"misspelt field", "the evaluation would silently be of a creation", `{"opration":"UPDATE"}`, `the body must be an Evaluation: json: unknown field "opration"`},
@@ -158,7 +157,7 @@ func TestWrongEvaluations(t *testing.T) {
 // admission of this server didn't get the request.
 func TestEvaluationWithoutAdmission(t *testing.T) {
 	t.Parallel()
-	d := traceOf(t, trace.Limits{})
+	d := traceOf(t, recorder.Limits{})
 	d.evaluator.RequestInfo = &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 	d.Evaluate(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }))
 	got, err := d.evaluator.evaluate(t.Context(), Evaluation{Object: []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`)})

@@ -23,8 +23,9 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
+	"github.com/miniapi-dev/miniapi/pkg/recorder"
 	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace/resources"
-	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
 // maxEvaluation is the largest size of an Evaluation in bytes. It is larger than 3 MiB, the largest request body of the
@@ -118,7 +119,7 @@ func (e *evaluator) evaluate(ctx context.Context, asked Evaluation) (*trace.Requ
 		body = nil
 	}
 	recording := e.Recorder.Evaluate(trace.Request{DryRun: asked.DryRun})
-	response, err := e.do(trace.Within(ctx, &trace.Scope{Recording: recording}), method, resource.path(name, asked.Subresource), parametersOf(operation), body, func(req *http.Request, info *request.RequestInfo) error {
+	response, err := e.do(recorder.Within(ctx, &recorder.Scope{Recording: recording}), method, resource.path(name, asked.Subresource), parametersOf(operation), body, func(req *http.Request, info *request.RequestInfo) error {
 		described := requested(req, info)
 		described.Name = object.GetName()
 		recording.Update(func(r *trace.Request) {
@@ -131,21 +132,19 @@ func (e *evaluator) evaluate(ctx context.Context, asked Evaluation) (*trace.Requ
 		return e.authorize(request.WithRequestInfo(req.Context(), info))
 	})
 	if refused := errorOf(err); apierrors.IsForbidden(err) {
-		recording.Update(func(r *trace.Request) { r.Forbid(refused) })
+		recording.Forbid(refused)
 		return recording.Finished(), nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	failure := failureOf(response.code, response.body.Bytes(), e.Decoder)
-	recording.Update(func(r *trace.Request) {
-		if operation == connect && r.Admitted() {
-			// To end the request after admission, the server refuses the connection. This refusal isn't an answer of
-			// admission, so the trace must not show it.
-			response.code, failure = http.StatusOK, nil
-		}
-		r.Answered(response.code, failure)
-	})
+	if operation == connect && recording.Admitted() {
+		// To end the request after admission, the server refuses the connection. This refusal isn't an answer of
+		// admission, so the trace must not show it.
+		response.code, failure = http.StatusOK, nil
+	}
+	recording.Answered(response.code, failure)
 	evaluated := recording.Finished()
 	if len(evaluated.Admissions) == 0 && failure != nil {
 		if err := e.unserved(resource, asked.Subresource, object); err != nil && failure.Code == http.StatusNotFound {
@@ -198,7 +197,7 @@ func (e *evaluator) resourceOf(object *unstructured.Unstructured) (resource, err
 }
 
 // stored returns an Evaluation of the creation of an object that is already stored.
-func (e *evaluator) stored(ctx context.Context, filter trace.Filter) (Evaluation, error) {
+func (e *evaluator) stored(ctx context.Context, filter recorder.Filter) (Evaluation, error) {
 	plain, _, _ := strings.Cut(filter.Resource, "/")
 	asked := schema.ParseGroupResource(plain)
 	found, err := e.Mapper.ResourceFor(asked.WithVersion(""))

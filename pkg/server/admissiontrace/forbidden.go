@@ -7,8 +7,6 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
-
-	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
 // writes are the verbs of requests that change objects.
@@ -38,7 +36,7 @@ func (f forbidding) Authorize(ctx context.Context, a authorizer.Attributes) (aut
 	if info, ok := request.RequestInfoFrom(ctx); ok {
 		if recording := f.trace.Recorder.Begin(described(ctx, info)); recording != nil {
 			refused := errorOf(responsewriters.ForbiddenStatusError(a, reason))
-			recording.Update(func(r *trace.Request) { r.Forbid(refused) })
+			recording.Forbid(refused)
 			recording.Finish()
 		}
 	}

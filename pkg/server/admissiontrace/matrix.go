@@ -10,8 +10,8 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/client-go/discovery"
 
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace/resources"
-	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
 // MatrixPath returns, as a Matrix, the resources for which webhooks are called and policies are evaluated according to

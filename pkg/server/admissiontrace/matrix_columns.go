@@ -11,7 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/webhook"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/explain"
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 )
 
 // column is a column of the Matrix: a webhook or a policy. It also has the data from which the cells are

@@ -7,12 +7,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
+	"github.com/miniapi-dev/miniapi/pkg/recorder"
 )
 
 // Options are the flags for the recorder of requests.
 type Options struct {
-	trace.Limits
+	recorder.Limits
 	// ExplainDenials extends the errors of refused requests: each error also says which part of admission refused the
 	// request.
 	ExplainDenials bool
@@ -23,7 +24,7 @@ type Options struct {
 const explainedRequests = 100
 
 // NewOptions returns options that record requests only while a client follows them.
-func NewOptions() *Options { return &Options{Limits: trace.Limits{Bytes: trace.DefaultBytes}} }
+func NewOptions() *Options { return &Options{Limits: recorder.Limits{Bytes: recorder.DefaultBytes}} }
 
 // AddFlags adds the flags of the options.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
@@ -62,10 +63,10 @@ func (o *Options) Explain() admission.Explain {
 
 // Recorder returns a recorder with the options' limits. If ExplainDenials is set and Limits.Requests is 0, the recorder
 // keeps 100 requests.
-func (o *Options) Recorder() *trace.Recorder {
+func (o *Options) Recorder() *recorder.Recorder {
 	limits := o.Limits
 	if limits.Requests == 0 && o.ExplainDenials {
 		limits.Requests = explainedRequests
 	}
-	return trace.NewRecorder(limits)
+	return recorder.New(limits)
 }

@@ -14,7 +14,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/endpoints/responsewriter"
 
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
+	"github.com/miniapi-dev/miniapi/pkg/recorder"
 )
 
 // maxError is the largest number of bytes of an error's body that a response keeps.
@@ -72,14 +73,14 @@ func described(ctx context.Context, info *request.RequestInfo) trace.Request {
 }
 
 // record serves a request and records its response.
-func (t *Trace) record(recording *trace.Recording, api http.Handler, w http.ResponseWriter, req *http.Request) {
+func (t *Trace) record(recording *recorder.Recording, api http.Handler, w http.ResponseWriter, req *http.Request) {
 	response := &response{ResponseWriter: w}
 	defer func() { // record the response even if the handler panics to break the connection off
 		failure := failureOf(response.code, response.body.Bytes(), t.Decoder)
-		recording.Update(func(r *trace.Request) { r.Answered(response.code, failure) })
+		recording.Answered(response.code, failure)
 		recording.Finish()
 	}()
-	ctx := trace.Within(req.Context(), &trace.Scope{Recording: recording})
+	ctx := recorder.Within(req.Context(), &recorder.Scope{Recording: recording})
 	api.ServeHTTP(responsewriter.WrapForHTTP1Or2(response), req.WithContext(ctx))
 }
 

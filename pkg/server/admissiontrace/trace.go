@@ -18,12 +18,12 @@ import (
 	"k8s.io/client-go/discovery"
 	admissionregistrationv1 "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/recorder"
 )
 
 // Config has the parts of a server that a Trace needs.
 type Config struct {
-	Recorder *trace.Recorder
+	Recorder *recorder.Recorder
 	// Following ends when a stop of the server begins. Requests that follow the recorded requests (see IsFollowing) end
 	// with Following.
 	Following context.Context

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
+	"github.com/miniapi-dev/miniapi/pkg/recorder"
 )
 
 // WhyPath returns, as a Why, the reasons why a webhook is or isn't called for an object, or why a policy is or
@@ -64,7 +65,7 @@ func (t *Trace) why(w http.ResponseWriter, req *http.Request) error {
 
 // refusedCreation returns the last recorded create request that authorization refused and that has no object name, or
 // nil. The request was for the filter's resource and namespace.
-func (t *Trace) refusedCreation(filter trace.Filter) *trace.Request {
+func (t *Trace) refusedCreation(filter recorder.Filter) *trace.Request {
 	filter.Name, filter.Last = "", 0
 	for _, request := range slices.Backward(t.Recorder.Requests(filter)) {
 		if request.Forbidden && request.Verb == "create" && request.Name == "" {

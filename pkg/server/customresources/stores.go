@@ -16,8 +16,9 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 
 	"github.com/miniapi-dev/miniapi/pkg/condition"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
+	"github.com/miniapi-dev/miniapi/pkg/recorder"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources/serving"
-	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
 // teardownTimeout limits the time for which a stop waits until the stores are destroyed. The library and package serving
@@ -139,7 +140,7 @@ func storedVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
 // record adds the written object to the trace of the request. The object may differ from the object that passed
 // admission: the codec of the store removes fields that the schema doesn't have, and converts the object.
 func (s *resourceStore) record(ctx context.Context, written runtime.Object) {
-	scope := trace.From(ctx)
+	scope := recorder.From(ctx)
 	if scope == nil {
 		return
 	}
@@ -148,7 +149,7 @@ func (s *resourceStore) record(ctx context.Context, written runtime.Object) {
 		return // the store has just decoded the object from JSON
 	}
 	kind := written.GetObjectKind().GroupVersionKind()
-	scope.Stores(trace.Kind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind}, trace.Encoding{Bytes: encoded}, s.version)
+	scope.Stores(trace.Kind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind}, recorder.Encoding{Bytes: encoded}, s.version)
 }
 
 // Create implements storage.Interface.

@@ -11,7 +11,8 @@ import (
 
 	"k8s.io/apiserver/pkg/audit"
 
-	"github.com/miniapi-dev/miniapi/pkg/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
+	"github.com/miniapi-dev/miniapi/pkg/recorder"
 )
 
 const (
@@ -98,7 +99,7 @@ func (s *events) annotate(ctx context.Context) {
 func record(ctx context.Context, events *events, made *injection) {
 	e := made.event()
 	events.add(e)
-	if scope := trace.From(ctx); scope != nil {
+	if scope := recorder.From(ctx); scope != nil {
 		scope.Injected(e.traced(), made.subject.objectName())
 	}
 }

@@ -15,8 +15,8 @@ import (
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
-	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
 // OneFolder checks the arguments of a command whose only argument is the folder of a recording.

@@ -1,5 +1,5 @@
 // Package traceclient requests the recorded decisions of admission from a running server, for the commands that show
-// them, explain them or write them to files. [New] is the way in. Don't use the package in a server: pkg/trace records
+// them, explain them or write them to files. [New] is the way in. Don't use the package in a server: pkg/recorder records
 // the decisions, and pkg/server/admissiontrace serves them.
 package traceclient
 
