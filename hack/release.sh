@@ -4,8 +4,8 @@
 #
 # The script first tags the modules that go.work ties to the main module. It then commits the main module's go.mod and
 # go.sum with the versions and hashes of these modules, and tags this commit for the main module, so that "go install" of
-# the program finds the modules. The next commit removes the versions again, because go.work connects the modules
-# between releases.
+# the program finds the modules. The section *Unreleased* of CHANGELOG.md becomes the section of the version in this
+# commit. The next commit removes the versions from go.mod again, because go.work connects the modules between releases.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,6 +17,11 @@ main=github.com/miniapi-dev/miniapi
 }
 [[ -z $(git status --porcelain) ]] || {
 	echo "commit or remove what 'git status' shows first" >&2
+	exit 1
+}
+
+grep -qx '## \[Unreleased\]' CHANGELOG.md || {
+	echo "CHANGELOG.md must have the section '## [Unreleased]', which the script gives the version" >&2
 	exit 1
 }
 
@@ -40,7 +45,8 @@ for folder in $(hack/modules.sh); do
 	printf '%s\n' "$main/$folder $version $sum" "$main/$folder $version/go.mod $go_mod_sum" >>go.sum
 done
 
-git commit -q -m "release: $version" go.mod go.sum
+sed -i "s/^## \[Unreleased\]\$/&\n\n## [${version#v}] - $(date -u +%F)/" CHANGELOG.md
+git commit -q -m "release: $version" go.mod go.sum CHANGELOG.md
 git tag -a "$version" -m "miniapi $version"
 
 git checkout -q HEAD~ -- go.mod go.sum
