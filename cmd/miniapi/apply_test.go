@@ -65,20 +65,25 @@ func TestApply(t *testing.T) {
 		widgets      []string
 		stderr       string // the expected output; FILE stands for the path of the manifests
 	}{
-		{"definition first", "the definition is in effect when the next object is applied", widgetDefinition + widget("a") + configMap, nil, []string{"a"}, ""},
-		{"definition later", "objects wait for a definition that comes later", widget("a") + configMap + widget("b") + widgetDefinition + widget("c"), nil, []string{"a", "b", "c"}, ""},
+		{"definition first", "the definition is in effect when the next object is applied",
+			widgetDefinition + widget("a") + configMap, nil, []string{"a"}, ""},
+		{"definition later", "objects wait for a definition that comes later",
+			widget("a") + configMap + widget("b") + widgetDefinition + widget("c"), nil, []string{"a", "b", "c"}, ""},
 		{
-			"unknown kinds", "the command prints a line for each skipped object", certificate + widgetDefinition + strings.ReplaceAll(certificate, "serving", "client") + widget("a") + configMap,
+			"unknown kinds", "the command prints a line for each skipped object",
+			certificate + widgetDefinition + strings.ReplaceAll(certificate, "serving", "client") + widget("a") + configMap,
 			[]string{"--apply-skip-unknown"}, []string{"a"},
 			"Skipped: FILE, document 1: Certificate serving: nothing serves the kind in cert-manager.io/v1\n" +
 				"Skipped: FILE, document 3: Certificate client: nothing serves the kind in cert-manager.io/v1\n",
 		},
 		{
-			"webhook first", "the server has the resource of the rule when all files are applied", strings.ReplaceAll(hookOfWidgets, "RESOURCE", "widgets") + widgetDefinition + widget("a") + configMap,
+			"webhook first", "the server has the resource of the rule when all files are applied",
+			strings.ReplaceAll(hookOfWidgets, "RESOURCE", "widgets") + widgetDefinition + widget("a") + configMap,
 			nil, []string{"a"}, "",
 		},
 		{
-			"webhook of nothing", "the server never has the resource of the rule", strings.ReplaceAll(hookOfWidgets, "RESOURCE", "widget") + widgetDefinition + widget("a") + configMap,
+			"webhook of nothing", "the server never has the resource of the rule",
+			strings.ReplaceAll(hookOfWidgets, "RESOURCE", "widget") + widgetDefinition + widget("a") + configMap,
 			nil, []string{"a"},
 			"Warning: FILE, document 1: ValidatingWebhookConfiguration widgets: webhooks[0].rules[0].resources[0]: nothing serves \"widget\" in example.com/v1: the webhook isn't called for it\n",
 		},
@@ -122,7 +127,9 @@ func TestApplyOfDefinitions(t *testing.T) {
 		singular     string
 	}{
 		{"each once", "the server stores all definitions together at its start", widgetDefinition + gears, true, "widget"},
-		{"changed", "a definition that comes twice is applied by requests, one after the other", widgetDefinition + gears + strings.ReplaceAll(widgetDefinition, "kind: Widget}", "kind: Widget, singular: thing}"), false, "thing"},
+		{"changed", "a definition that comes twice is applied by requests, one after the other",
+			widgetDefinition + gears + strings.ReplaceAll(widgetDefinition, "kind: Widget}", "kind: Widget, singular: thing}"),
+			false, "thing"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -157,8 +164,10 @@ func TestApplyOfAnUnknownKind(t *testing.T) {
 		name, reason, manifest string
 		want                   []string
 	}{
-		{"unknown", "the kind may have a definition", widget("a"), []string{"manifest.yaml, document 1: Widget a", `kind "Widget" in version "example.com/v1"`, "apply the definition", "--apply-skip-unknown"}},
-		{"built in", "the specification of admission webhooks has examples in this version", oldWebhooks, []string{"--runtime-config=admissionregistration.k8s.io/v1beta1=true", "--apply-skip-unknown"}},
+		{"unknown", "the kind may have a definition", widget("a"),
+			[]string{"manifest.yaml, document 1: Widget a", `kind "Widget" in version "example.com/v1"`, "apply the definition", "--apply-skip-unknown"}},
+		{"built in", "the specification of admission webhooks has examples in this version", oldWebhooks,
+			[]string{"--runtime-config=admissionregistration.k8s.io/v1beta1=true", "--apply-skip-unknown"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

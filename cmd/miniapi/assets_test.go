@@ -53,7 +53,8 @@ func TestAssetsWithoutKubectl(t *testing.T) {
 		reason string
 	}{
 		{"nothing", func(string) error { return nil }, false, "there is none to link to"},
-		{"dangling link", func(kubectl string) error { return os.Symlink(filepath.Join(tools, "gone"), kubectl) }, false, "what it has led to is gone"},
+		{"dangling link", func(kubectl string) error { return os.Symlink(filepath.Join(tools, "gone"), kubectl) },
+			false, "what it has led to is gone"},
 		{"link", func(kubectl string) error { return os.Symlink(kept, kubectl) }, true, "the link works"},
 		{"file", func(kubectl string) error { return os.WriteFile(kubectl, nil, 0o700) }, true, "the file isn't miniapi's"},
 	} {

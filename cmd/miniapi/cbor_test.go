@@ -24,7 +24,8 @@ func TestCBOR(t *testing.T) {
 	}{
 		{"default", "kube-apiserver has the gate off by default", nil, false},
 		{"gate", "the gate is on", []string{gate}, true},
-		{"with versions", "the versions are checked before the gates are set", []string{"--runtime-config=batch/v1beta1=true", gate}, true},
+		{"with versions", "the versions are checked before the gates are set",
+			[]string{"--runtime-config=batch/v1beta1=true", gate}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -19,8 +19,12 @@ func TestCompletion(t *testing.T) {
 		{"flag", "the shell completes miniapi's own flags, too", []string{"__complete", "serve", "--webhook-s"}, "--webhook-service\t"},
 		{"manifests", "other files can't be applied", []string{"__complete", "serve", "--apply", ""}, "yaml\nyml\njson\n:8"},
 		{"folder", "the value of the flag is a folder", []string{"__complete", "serve", "--data-dir", ""}, ":16"},
-		{"plugins", "the last of several names is completed", []string{"__complete", "serve", "--enable-admission-plugins", "AlwaysPullImages,Event"}, "AlwaysPullImages,EventRateLimit\n:6"},
-		{"cases", "without a server, all cases are offered", []string{"__complete", "conformance", "apiserver", "--kubeconfig=missing", "--only", "failure.fail."}, "failure.fail.code404\n"},
+		{"plugins", "the last of several names is completed",
+			[]string{"__complete", "serve", "--enable-admission-plugins", "AlwaysPullImages,Event"},
+			"AlwaysPullImages,EventRateLimit\n:6"},
+		{"cases", "without a server, all cases are offered",
+			[]string{"__complete", "conformance", "apiserver", "--kubeconfig=missing", "--only", "failure.fail."},
+			"failure.fail.code404\n"},
 		{"hooks", "the hooks of Cluster API are known", []string{"__complete", "hooks", "call", ""}, "BeforeClusterCreate\n"},
 		{"format", "the flag has two values", []string{"__complete", "version", "-o", ""}, "json\nyaml\n:4"},
 	} {
@@ -44,15 +48,22 @@ func TestCompletionFromServer(t *testing.T) {
 		want         string
 	}{
 		{"kind", "the first argument begins with a kind", []string{"trace", "why", "Val"}, "ValidatingWebhookConfiguration/\n"},
-		{"configuration", "the kind is followed by a name", []string{"trace", "why", "ValidatingWebhookConfiguration/"}, "ValidatingWebhookConfiguration/my-webhook\n"},
-		{"webhook", "a configuration has webhooks", []string{"trace", "why", "ValidatingWebhookConfiguration/my-webhook/"}, "ValidatingWebhookConfiguration/my-webhook/check.example.com\n:4"},
-		{"resource", "the second argument begins with a resource", []string{"trace", "why", "ValidatingWebhookConfiguration/my-webhook", "deploy"}, "deployments/\n"},
-		{"object", "the namespace is that of the kubeconfig", []string{"trace", "why", "ValidatingWebhookConfiguration/my-webhook", "po/"}, "po/web\n"},
+		{"configuration", "the kind is followed by a name", []string{"trace", "why", "ValidatingWebhookConfiguration/"},
+			"ValidatingWebhookConfiguration/my-webhook\n"},
+		{"webhook", "a configuration has webhooks",
+			[]string{"trace", "why", "ValidatingWebhookConfiguration/my-webhook/"},
+			"ValidatingWebhookConfiguration/my-webhook/check.example.com\n:4"},
+		{"resource", "the second argument begins with a resource",
+			[]string{"trace", "why", "ValidatingWebhookConfiguration/my-webhook", "deploy"}, "deployments/\n"},
+		{"object", "the namespace is that of the kubeconfig",
+			[]string{"trace", "why", "ValidatingWebhookConfiguration/my-webhook", "po/"}, "po/web\n"},
 		{"objects", "the object may be in any namespace", []string{"trace", "--for", "configmaps/"}, "configmaps/default/settings\n"},
-		{"objects of a namespace", "the flag names the namespace", []string{"trace", "-n", "default", "--for", "configmaps/"}, "configmaps/settings\n"},
+		{"objects of a namespace", "the flag names the namespace",
+			[]string{"trace", "-n", "default", "--for", "configmaps/"}, "configmaps/settings\n"},
 		{"context", "the kubeconfig has the contexts", []string{"trace", "--context", ""}, "miniapi\n:4"},
 		{"fault", "the server has the faults", []string{"faults", "delete", ""}, "slow\n"},
-		{"cases", "the server decides which cases apply", []string{"conformance", "apiserver", "--only", "failure.fail."}, "failure.fail.code404\n"},
+		{"cases", "the server decides which cases apply",
+			[]string{"conformance", "apiserver", "--only", "failure.fail."}, "failure.fail.code404\n"},
 	} {
 		command := slices.IndexFunc(test.args[1:], func(arg string) bool { return arg != "why" && arg != "delete" && arg != "apiserver" }) + 1
 		got := runMiniapi(t, slices.Concat([]string{"__complete"}, test.args[:command], []string{"--kubeconfig=" + p.kubeconfig(t)}, test.args[command:])...)

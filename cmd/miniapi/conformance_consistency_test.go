@@ -28,12 +28,19 @@ func TestConformanceConsistency(t *testing.T) {
 		stdout       string
 		stderr       string
 	}{
-		{"passed", "no case fails", []string{"--kubeconfig", kubeconfig, "--duration", "1s", "--seed", "42", "--report", "json=" + report}, 0, "0 failed", "--seed 42 repeats"},
-		{"servers", "two addresses are of the same server", []string{"--kubeconfig", kubeconfig, "--duration", "500ms", "--servers", config.Host + "," + config.Host}, 0, "servers: 2", ""},
+		{"passed", "no case fails",
+			[]string{"--kubeconfig", kubeconfig, "--duration", "1s", "--seed", "42", "--report", "json=" + report}, 0,
+			"0 failed", "--seed 42 repeats"},
+		{"servers", "two addresses are of the same server",
+			[]string{"--kubeconfig", kubeconfig, "--duration", "500ms", "--servers", config.Host + "," + config.Host},
+			0, "servers: 2", ""},
 		{"list", "a list needs no server", []string{"--list", "--only", "watch.order"}, 0, "watch.order", ""},
-		{"no case", "no identifier matches", []string{"--kubeconfig", kubeconfig, "--only", "none.*"}, cli.ExitUsage, "", "no case has such an identifier"},
-		{"duration", "no client could write", []string{"--kubeconfig", kubeconfig, "--duration", "-1s"}, cli.ExitUsage, "", "--duration -1s: must be more than 0"},
-		{"no server", "no process listens", []string{"--kubeconfig", stopped}, cli.ExitUsage, "", "stopped must have the address and the authority of a server that runs"},
+		{"no case", "no identifier matches", []string{"--kubeconfig", kubeconfig, "--only", "none.*"}, cli.ExitUsage,
+			"", "no case has such an identifier"},
+		{"duration", "no client could write", []string{"--kubeconfig", kubeconfig, "--duration", "-1s"}, cli.ExitUsage,
+			"", "--duration -1s: must be more than 0"},
+		{"no server", "no process listens", []string{"--kubeconfig", stopped}, cli.ExitUsage, "",
+			"stopped must have the address and the authority of a server that runs"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			code, stdout, stderr := start(t, "miniapi", append([]string{"conformance", "consistency"}, tc.args...)...).exit(t)

@@ -72,20 +72,32 @@ func TestConformanceWebhook(t *testing.T) {
 		code           int
 		stdout, stderr string
 	}{
-		{"right", "no case fails", []string{"--url", right, "--ca", ca, "--only", "response.*,request.*,tls.*", "--seed", "7"}, 0, " 0 failed", "--seed 7 repeats them"},
-		{"wrong", "the uid is missing in deletions", []string{"--url", wrong, "--ca", wrongCA, "--only", "response.*"}, 1, "failed response.uid", "1 of 17 cases failed"},
-		{"custom resource", "objects follow the schema of the definition", []string{"--url", right, "-f", configuration, "--apply", definition, "--only", "request.*,config.*"}, 0, "passed config.ownNamespace", "requests for 1 webhooks"},
-		{"uncovered", "no server has the resource", []string{"--url", right, "-f", configuration, "--only", "config.*"}, 0, "", "no input for gears"},
-		{"authority", "no authority of the system has signed the certificate", []string{"--url", right, "--only", "tls.*"}, 1, "failed tls.chain", "1 of 7 cases failed"},
+		{"right", "no case fails",
+			[]string{"--url", right, "--ca", ca, "--only", "response.*,request.*,tls.*", "--seed", "7"}, 0, " 0 failed",
+			"--seed 7 repeats them"},
+		{"wrong", "the uid is missing in deletions", []string{"--url", wrong, "--ca", wrongCA, "--only", "response.*"},
+			1, "failed response.uid", "1 of 17 cases failed"},
+		{"custom resource", "objects follow the schema of the definition",
+			[]string{"--url", right, "-f", configuration, "--apply", definition, "--only", "request.*,config.*"}, 0,
+			"passed config.ownNamespace", "requests for 1 webhooks"},
+		{"uncovered", "no server has the resource", []string{"--url", right, "-f", configuration, "--only", "config.*"},
+			0, "", "no input for gears"},
+		{"authority", "no authority of the system has signed the certificate",
+			[]string{"--url", right, "--only", "tls.*"}, 1, "failed tls.chain", "1 of 7 cases failed"},
 		{"list", "a list needs no webhook", []string{"--list", "--only", "tls.name"}, 0, "tls.name", ""},
 		{"none", "no flag names a webhook", nil, cli.ExitUsage, "", "one of --url, -f and --configuration"},
-		{"no case", "no identifier matches", []string{"--url", right, "--only", "tls.*,none.*"}, cli.ExitUsage, "", `--only "none.*": no case has such an identifier`},
-		{"both", "the flags name two configurations", []string{"-f", configuration, "--configuration", "gears"}, cli.ExitUsage, "", "give only one of them"},
+		{"no case", "no identifier matches", []string{"--url", right, "--only", "tls.*,none.*"}, cli.ExitUsage, "",
+			`--only "none.*": no case has such an identifier`},
+		{"both", "the flags name two configurations", []string{"-f", configuration, "--configuration", "gears"},
+			cli.ExitUsage, "", "give only one of them"},
 		{"address", "the value isn't a URL", []string{"--url", "localhost:9443"}, cli.ExitUsage, "", `--url "localhost:9443"`},
 		{"not started", "no process listens", []string{"--url", closed}, cli.ExitUsage, "", closed + " can't be reached: "},
-		{"not started, configuration alone", "no case calls the webhook", []string{"--url", closed, "-f", configuration, "--only", "config.*"}, 0, "", "no input for gears"},
-		{"service", "a file doesn't say where a service is", []string{"-f", configuration}, cli.ExitUsage, "", "give --url, the address at which"},
-		{"empty", "the file has no configuration", []string{"-f", definition, "--url", right}, cli.ExitUsage, "", "must have a MutatingWebhookConfiguration or a ValidatingWebhookConfiguration"},
+		{"not started, configuration alone", "no case calls the webhook",
+			[]string{"--url", closed, "-f", configuration, "--only", "config.*"}, 0, "", "no input for gears"},
+		{"service", "a file doesn't say where a service is", []string{"-f", configuration}, cli.ExitUsage, "",
+			"give --url, the address at which"},
+		{"empty", "the file has no configuration", []string{"-f", definition, "--url", right}, cli.ExitUsage, "",
+			"must have a MutatingWebhookConfiguration or a ValidatingWebhookConfiguration"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -141,7 +153,8 @@ func TestConformanceWebhookByService(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := c.DiscoveryV1().EndpointSlices(namespace).Create(t.Context(), &discoveryv1.EndpointSlice{ObjectMeta: meta, AddressType: discoveryv1.AddressTypeIPv4,
-		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"127.0.0.1"}}}, Ports: []discoveryv1.EndpointPort{{Name: new("https"), Port: &port}},
+		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"127.0.0.1"}}},
+		Ports:     []discoveryv1.EndpointPort{{Name: new("https"), Port: &port}},
 	}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -125,12 +125,16 @@ func TestHooks(t *testing.T) {
 		code         int
 		out, err     string
 	}{
-		{"failure", "the exit code shows a script that the hook failed", append(call, "--field=toKubernetesVersion=no"), 1, "failed: handler", "there is no such version"},
-		{"other namespace", "the selector of the extension doesn't match the namespace", append(call, "--namespace=kube-system"), 0, "no extension has a handler for this object", ""},
+		{"failure", "the exit code shows a script that the hook failed", append(call, "--field=toKubernetesVersion=no"),
+			1, "failed: handler", "there is no such version"},
+		{"other namespace", "the selector of the extension doesn't match the namespace",
+			append(call, "--namespace=kube-system"), 0, "no extension has a handler for this object", ""},
 		{"no file", "the hook needs an object", []string{"hooks", "call", "BeforeClusterUpgrade", kubeconfig}, 2, "", "-f FILE"},
 		{"no hook", "the command needs a hook", []string{"hooks", "call", kubeconfig}, 2, "", "takes the name of one hook"},
-		{"unknown hook", "the name is wrong", []string{"hooks", "call", "BeforeLunch", kubeconfig, "-f", file}, 2, "", `no hook "BeforeLunch"`},
-		{"unknown field", "the name is wrong", append(call, "--field=version=1"), 2, "", "with values of their types: json: unknown field \"version\""},
+		{"unknown hook", "the name is wrong", []string{"hooks", "call", "BeforeLunch", kubeconfig, "-f", file}, 2, "",
+			`no hook "BeforeLunch"`},
+		{"unknown field", "the name is wrong", append(call, "--field=version=1"), 2, "",
+			"with values of their types: json: unknown field \"version\""},
 		{"field without value", "the form is wrong", append(call, "--field=version"), 2, "", "NAME=VALUE"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -56,7 +56,8 @@ func serveLabelled(t *testing.T) (*process, kubernetes.Interface) {
 		Name: "labels.example.com", ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: ca},
 		Rules: []admissionregistrationv1.RuleWithOperations{{
 			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-			Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps", "secrets"}},
+			Rule: admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"},
+				Resources: []string{"configmaps", "secrets"}},
 		}},
 		SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
 	}}}
@@ -222,8 +223,13 @@ func TestRecordFailsIfRequestsAreMissing(t *testing.T) {
 		want                 []string
 	}{
 		{"none", "the recording is complete", "", 0, nil},
-		{"forgotten", "the server forgot requests", `{"missed":3}` + "\n" + `{"missed":2,"request":{"id":6,"verb":"create","resource":"pods","admissions":[]}}`, 1, []string{"Warning: the server forgot 3 requests", "the server forgot 5 requests before they could be recorded", "--trace-requests and --trace-bytes"}},
-		{"too large", "the server kept a request without its reviews", `{"request":{"id":1,"verb":"create","resource":"pods","name":"web","stripped":true,"admissions":[]}}`, 1, []string{"Warning: CREATE of pods web", "the reviews of 1 requests were too large for the server to keep", "a larger --trace-bytes"}},
+		{"forgotten", "the server forgot requests",
+			`{"missed":3}` + "\n" + `{"missed":2,"request":{"id":6,"verb":"create","resource":"pods","admissions":[]}}`,
+			1,
+			[]string{"Warning: the server forgot 3 requests", "the server forgot 5 requests before they could be recorded", "--trace-requests and --trace-bytes"}},
+		{"too large", "the server kept a request without its reviews",
+			`{"request":{"id":1,"verb":"create","resource":"pods","name":"web","stripped":true,"admissions":[]}}`, 1,
+			[]string{"Warning: CREATE of pods web", "the reviews of 1 requests were too large for the server to keep", "a larger --trace-bytes"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

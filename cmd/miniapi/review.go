@@ -147,7 +147,8 @@ func (o *reviewOptions) run(ctx context.Context, in io.Reader, out, errOut io.Wr
 // patches returns the patch types by the values of --patch.
 func patches() map[string]types.PatchType {
 	return map[string]types.PatchType{
-		"apply": types.ApplyPatchType, "merge": types.MergePatchType, "strategic": types.StrategicMergePatchType, "json": types.JSONPatchType,
+		"apply": types.ApplyPatchType, "merge": types.MergePatchType, "strategic": types.StrategicMergePatchType,
+		"json": types.JSONPatchType,
 	}
 }
 

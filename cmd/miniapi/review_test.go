@@ -80,24 +80,29 @@ func TestReview(t *testing.T) {
 		want map[string]any
 	}{
 		{"create", "the object has its defaults, and the fields that plugins add", []string{"-f", pod, "--as=jane", "--as-group=devs"}, map[string]any{
-			"apiVersion": "admission.k8s.io/v1", "request.operation": "CREATE", "request.namespace": "shop", "request.userInfo.username": "jane",
-			"request.userInfo.groups.0": "devs", "request.object.spec.restartPolicy": "Always", "request.object.spec.serviceAccountName": "default",
+			"apiVersion": "admission.k8s.io/v1", "request.operation": "CREATE", "request.namespace": "shop",
+			"request.userInfo.username": "jane",
+			"request.userInfo.groups.0": "devs", "request.object.spec.restartPolicy": "Always",
+			"request.object.spec.serviceAccountName":  "default",
 			"request.object.metadata.resourceVersion": nil, "request.oldObject": nil, "request.dryRun": false,
 		}},
 		{"v1beta1", "the webhook accepts only v1beta1", []string{"-f", pod, "--review-version=v1beta1", "--validating", "--dry-run"}, map[string]any{
 			"apiVersion": "admission.k8s.io/v1beta1", "request.object.spec.restartPolicy": "Always", "request.dryRun": true,
 		}},
 		{"update", "the review has the old object and the new object", []string{"-f", more, "--old", deployment, "--operation=UPDATE"}, map[string]any{
-			"request.operation": "UPDATE", "request.object.spec.replicas": 5.0, "request.oldObject.spec.replicas": 3.0, "request.subResource": nil,
+			"request.operation": "UPDATE", "request.object.spec.replicas": 5.0, "request.oldObject.spec.replicas": 3.0,
+			"request.subResource": nil,
 		}},
 		{"scale", "the subresource has a kind of its own", []string{"-f", more, "--old", deployment, "--operation=UPDATE", "--subresource=scale"}, map[string]any{
-			"request.subResource": "scale", "request.kind.kind": "Scale", "request.object.spec.replicas": 5.0, "request.oldObject.spec.replicas": 3.0,
+			"request.subResource": "scale", "request.kind.kind": "Scale", "request.object.spec.replicas": 5.0,
+			"request.oldObject.spec.replicas": 3.0,
 		}},
 		{"delete", "a deletion has only the old object", []string{"-f", pod, "--operation=delete"}, map[string]any{
 			"request.operation": "DELETE", "request.object": nil, "request.oldObject.metadata.name": "web",
 		}},
 		{"status of a custom kind with options", "only kinds of the core group are options of connections", []string{"-f", options, "--subresource=status", "--apply", optionsDefinition}, map[string]any{
-			"request.operation": "UPDATE", "request.subResource": "status", "request.object.kind": "BuildOptions", "request.oldObject.metadata.name": "one",
+			"request.operation": "UPDATE", "request.subResource": "status", "request.object.kind": "BuildOptions",
+			"request.oldObject.metadata.name": "one",
 		}},
 		{"connect", "the options of the connection are the object", []string{"-f", pod, "--operation=CONNECT", "--subresource=exec"}, map[string]any{
 			"request.operation": "CONNECT", "request.object.kind": "PodExecOptions", "request.name": "web",
@@ -112,7 +117,8 @@ func TestReview(t *testing.T) {
 			"request.object.metadata.generation": 1.0, "request.oldObject.metadata.generation": 1.0,
 		}},
 		{"finalize", "the subresource can't be read", []string{"-f", namespace, "--operation=UPDATE", "--subresource=finalize"}, map[string]any{
-			"request.subResource": "finalize", "request.kind.kind": "Namespace", "request.name": "shop", "request.object.spec.finalizers.0": "kubernetes",
+			"request.subResource": "finalize", "request.kind.kind": "Namespace", "request.name": "shop",
+			"request.object.spec.finalizers.0": "kubernetes",
 		}},
 		{"conversion", "the webhook is registered for another version", []string{"-f", deployment, "--webhook-version=apps/v1beta2"}, map[string]any{
 			"request.kind.version": "v1beta2", "request.object.apiVersion": "apps/v1beta2", "request.requestKind.version": "v1",
@@ -124,10 +130,12 @@ func TestReview(t *testing.T) {
 			"request.operation": "UPDATE", "request.object.spec.replicas": 5.0, "request.oldObject.spec.replicas": 3.0,
 		}},
 		{"subresource by the kind", "an Eviction is of a pod alone", []string{"-f", eviction}, map[string]any{
-			"request.operation": "CREATE", "request.subResource": "eviction", "request.resource.resource": "pods", "request.namespace": "shop",
+			"request.operation": "CREATE", "request.subResource": "eviction", "request.resource.resource": "pods",
+			"request.namespace": "shop",
 		}},
 		{"Scale", "the object says whose scale it is", []string{"-f", scale, "--old", deployment, "--review-version=v1beta1"}, map[string]any{
-			"request.operation": "UPDATE", "request.subResource": "scale", "request.object.spec.replicas": 9.0, "request.oldObject.spec.replicas": 3.0, "request.requestResource.resource": "deployments",
+			"request.operation": "UPDATE", "request.subResource": "scale", "request.object.spec.replicas": 9.0,
+			"request.oldObject.spec.replicas": 3.0, "request.requestResource.resource": "deployments",
 		}},
 		{"binding of a pod", "a resource has the same kind", []string{"-f", binding, "--subresource=binding"}, map[string]any{
 			"request.resource.resource": "pods", "request.subResource": "binding", "request.object.target.name": "node-1",
@@ -136,10 +144,12 @@ func TestReview(t *testing.T) {
 			"request.resource.resource": "bindings", "request.subResource": nil, "request.object.target.name": "node-1",
 		}},
 		{"token", "the account must exist for a request to its subresource", []string{"-f", token, "--old", account, "--validating"}, map[string]any{
-			"request.resource.resource": "serviceaccounts", "request.subResource": "token", "request.kind.kind": "TokenRequest", "request.object.spec.audiences.0": "vault",
+			"request.resource.resource": "serviceaccounts", "request.subResource": "token",
+			"request.kind.kind": "TokenRequest", "request.object.spec.audiences.0": "vault",
 		}},
 		{"approval", "the conditions are in the status", []string{"-f", approved, "--old", csr, "--subresource=approval"}, map[string]any{
-			"request.operation": "UPDATE", "request.subResource": "approval", "request.object.status.conditions.0.type": "Approved", "request.oldObject.status.conditions": nil,
+			"request.operation": "UPDATE", "request.subResource": "approval",
+			"request.object.status.conditions.0.type": "Approved", "request.oldObject.status.conditions": nil,
 		}},
 		{"port of a proxy", "the name in the path has the port", []string{"-f", proxy, "--old", pod, "--name=web:8080"}, map[string]any{
 			"request.name": "web:8080", "request.subResource": "proxy", "request.object.path": "/a/b/", "request.namespace": "shop",
@@ -154,7 +164,8 @@ func TestReview(t *testing.T) {
 			"request.operation": "CONNECT", "request.name": "nope", "request.namespace": "shop", "request.object.command.0": "ls",
 		}},
 		{"options of a deletion", "a webhook sees how an object is deleted", []string{"-f", pod, "--operation=DELETE", "--grace-period=0", "--propagation-policy=Orphan", "--dry-run"}, map[string]any{
-			"request.options.kind": "DeleteOptions", "request.options.gracePeriodSeconds": 0.0, "request.options.propagationPolicy": "Orphan", "request.options.dryRun.0": "All", "request.dryRun": true,
+			"request.options.kind": "DeleteOptions", "request.options.gracePeriodSeconds": 0.0,
+			"request.options.propagationPolicy": "Orphan", "request.options.dryRun.0": "All", "request.dryRun": true,
 		}},
 		{"no options of a deletion", "the server's defaults aren't the client's", []string{"-f", node, "--operation=DELETE"}, map[string]any{
 			"request.options.gracePeriodSeconds": nil, "request.options.propagationPolicy": nil, "request.options.preconditions": nil,
@@ -163,9 +174,11 @@ func TestReview(t *testing.T) {
 			"request.options.kind": "CreateOptions", "request.options.fieldManager": "me", "request.options.fieldValidation": "Strict",
 		}},
 		{"merge patch", "a patch is an update", []string{"-f", merge, "--old", deployment, "--patch=merge", "--field-manager=me"}, map[string]any{
-			"request.operation": "UPDATE", "request.object.spec.replicas": 7.0, "request.oldObject.spec.replicas": 3.0, "request.options.kind": "UpdateOptions", "request.options.fieldManager": "me",
+			"request.operation": "UPDATE", "request.object.spec.replicas": 7.0, "request.oldObject.spec.replicas": 3.0,
+			"request.options.kind": "UpdateOptions", "request.options.fieldManager": "me",
 		}},
-		{"JSON patch", "a patch is an update", []string{"-f", jsonPatch, "--old", deployment, "--patch=json"}, map[string]any{"request.object.spec.replicas": 8.0}},
+		{"JSON patch", "a patch is an update", []string{"-f", jsonPatch, "--old", deployment, "--patch=json"},
+			map[string]any{"request.object.spec.replicas": 8.0}},
 		{"patch of a scale", "the subresource is patched", []string{"-f", merge, "--old", deployment, "--patch=merge", "--subresource=scale"}, map[string]any{
 			"request.kind.kind": "Scale", "request.object.spec.replicas": 7.0, "request.oldObject.spec.replicas": 3.0,
 		}},
@@ -178,9 +191,11 @@ func TestReview(t *testing.T) {
 		{"replace", "kubectl replace sends the file", []string{"-f", more, "--old", deployment, "--replace"}, map[string]any{
 			"request.object.metadata.uid": nil, "request.object.spec.replicas": 5.0, "request.oldObject.spec.replicas": 3.0,
 		}},
-		{"generated name", "the name is generated after admission", []string{"-f", made}, map[string]any{"request.name": nil, "request.object.metadata.generateName": "made-"}},
+		{"generated name", "the name is generated after admission", []string{"-f", made},
+			map[string]any{"request.name": nil, "request.object.metadata.generateName": "made-"}},
 		{"update in another version", "the old object is converted", []string{"-f", older, "--old", deployment}, map[string]any{
-			"request.object.apiVersion": "apps/v1beta2", "request.oldObject.apiVersion": "apps/v1beta2", "request.resource.version": "v1beta2",
+			"request.object.apiVersion": "apps/v1beta2", "request.oldObject.apiVersion": "apps/v1beta2",
+			"request.resource.version": "v1beta2",
 		}},
 		{"finalizers", "the object has the finalizers of the file, and no finalizers of plugins", []string{"-f", held, "--operation=DELETE"}, map[string]any{
 			"request.oldObject.metadata.finalizers.0": "example.com/hold", "request.oldObject.metadata.finalizers.1": nil,
@@ -305,22 +320,34 @@ func TestReviewJudges(t *testing.T) {
 		code         int
 		want         string // a part of standard error
 	}{
-		{"allowed", "nothing is wrong", func(*admissionv1.AdmissionReview) {}, 0, ": the uid and the version are right, and the object is valid"},
+		{"allowed", "nothing is wrong", func(*admissionv1.AdmissionReview) {}, 0,
+			": the uid and the version are right, and the object is valid"},
 		{"patched", "nothing is wrong", func(r *admissionv1.AdmissionReview) {
 			r.Response.PatchType, r.Response.Patch = &jsonPatch, []byte(`[{"op":"add","path":"/metadata/labels","value":{"a":"b"}}]`)
 		}, 0, "the patch applies, and the object is valid"},
-		{"denied", "a denial is a good response", func(r *admissionv1.AdmissionReview) { r.Response.Allowed = false }, 0, `: admission webhook "review.miniapi.dev" denied the request`},
-		{"wrong uid", "the response is for another review", func(r *admissionv1.AdmissionReview) { r.Response.UID = "another" }, 1, `Error: the server refuses the response: Internal error occurred: failed calling webhook "review.miniapi.dev": received invalid webhook response: expected response.uid=`},
-		{"wrong version", "the response must have the version of the review", func(r *admissionv1.AdmissionReview) { r.APIVersion = "admission.k8s.io/v1beta1" }, 1, "converting (v1beta1.AdmissionReview) to (v1.AdmissionReview)"},
+		{"denied", "a denial is a good response", func(r *admissionv1.AdmissionReview) { r.Response.Allowed = false },
+			0, `: admission webhook "review.miniapi.dev" denied the request`},
+		{"wrong uid", "the response is for another review",
+			func(r *admissionv1.AdmissionReview) { r.Response.UID = "another" }, 1,
+			`Error: the server refuses the response: Internal error occurred: failed calling webhook "review.miniapi.dev": received invalid webhook response: expected response.uid=`},
+		{"wrong version", "the response must have the version of the review",
+			func(r *admissionv1.AdmissionReview) { r.APIVersion = "admission.k8s.io/v1beta1" }, 1,
+			"converting (v1beta1.AdmissionReview) to (v1.AdmissionReview)"},
 		{"bad patch", "the patch names a missing field", func(r *admissionv1.AdmissionReview) {
 			r.Response.PatchType, r.Response.Patch = &jsonPatch, []byte(`[{"op":"remove","path":"/metadata/labels/none"}]`)
 		}, 1, "returned a patch that can't be applied"},
 		{"denial with a message", "the webhook writes the message for the user", func(r *admissionv1.AdmissionReview) {
 			r.Response.Allowed, r.Response.Result = false, &metav1.Status{Message: "set the label owner"}
 		}, 0, `denied the request: set the label owner`},
-		{"warnings", "the user gets the warnings", func(r *admissionv1.AdmissionReview) { r.Response.Warnings = []string{"careful", "twice"} }, 0, "Warning: careful\nWarning: twice\nallowed in "},
-		{"wrong kind", "the response must be an AdmissionReview", func(r *admissionv1.AdmissionReview) { r.Kind = "Review" }, 1, `the server refuses the response: Internal error occurred: failed calling webhook "review.miniapi.dev": failed to call webhook: no kind "Review" is registered`},
-		{"patch without a type", "the server refuses a patch without a patchType", func(r *admissionv1.AdmissionReview) { r.Response.Patch = []byte(`[]`) }, 1, "webhook returned response.patch but not response.patchType"},
+		{"warnings", "the user gets the warnings",
+			func(r *admissionv1.AdmissionReview) { r.Response.Warnings = []string{"careful", "twice"} }, 0,
+			"Warning: careful\nWarning: twice\nallowed in "},
+		{"wrong kind", "the response must be an AdmissionReview",
+			func(r *admissionv1.AdmissionReview) { r.Kind = "Review" }, 1,
+			`the server refuses the response: Internal error occurred: failed calling webhook "review.miniapi.dev": failed to call webhook: no kind "Review" is registered`},
+		{"patch without a type", "the server refuses a patch without a patchType",
+			func(r *admissionv1.AdmissionReview) { r.Response.Patch = []byte(`[]`) }, 1,
+			"webhook returned response.patch but not response.patchType"},
 		{"invalid object", "the patch breaks the object", func(r *admissionv1.AdmissionReview) {
 			r.Response.PatchType, r.Response.Patch = &jsonPatch, []byte(`[{"op":"replace","path":"/spec/containers/0/name","value":"A B"}]`)
 		}, 1, `Error: the object isn't valid with the patch: Pod "web" is invalid: spec.containers[0].name`},
@@ -377,14 +404,26 @@ func TestReviewJudgesFields(t *testing.T) {
 		// unknown is the part of the verdict that names an unknown field, or "" if the server keeps all fields.
 		unknown string
 	}{
-		{"update", "the object is the new one", []string{"-f", more, "--old", deployment}, `[{"op":"add","path":"/spec/size","value":1}]`, `Deployment in apps/v1 has unknown field "spec.size"`},
-		{"subresource", "the object has a kind of its own", []string{"-f", more, "--old", deployment, "--subresource=scale"}, `[{"op":"add","path":"/spec/paused","value":true}]`, `Scale in autoscaling/v1 has unknown field "spec.paused"`},
-		{"created subresource", "the object isn't stored", []string{"-f", eviction}, `[{"op":"add","path":"/spec","value":{}}]`, `Eviction in policy/v1 has unknown field "spec"`},
-		{"known field", "the server keeps the field", []string{"-f", more, "--old", deployment}, `[{"op":"add","path":"/spec/paused","value":true}]`, ""},
-		{"another version", "an older version has the field rollbackTo", []string{"-f", deployment, "--webhook-version=apps/v1beta1"}, `[{"op":"add","path":"/spec/rollbackTo","value":{"revision":1}}]`, ""},
-		{"custom resource", "the definition of the resource lists its fields", []string{"-f", widget, "--apply", definition}, `[{"op":"add","path":"/spec/colour","value":"red"}]`, `Widget in example.com/v1 has unknown field "spec.colour"`},
-		{"known field of a custom resource", "the definition of the resource has the field", []string{"-f", widget, "--apply", definition}, `[{"op":"replace","path":"/spec/size","value":9}]`, ""},
-		{"preserved fields", "the definition keeps all fields", []string{"-f", widget, "--apply", open}, `[{"op":"add","path":"/spec/colour","value":"red"}]`, ""},
+		{"update", "the object is the new one", []string{"-f", more, "--old", deployment},
+			`[{"op":"add","path":"/spec/size","value":1}]`, `Deployment in apps/v1 has unknown field "spec.size"`},
+		{"subresource", "the object has a kind of its own",
+			[]string{"-f", more, "--old", deployment, "--subresource=scale"},
+			`[{"op":"add","path":"/spec/paused","value":true}]`,
+			`Scale in autoscaling/v1 has unknown field "spec.paused"`},
+		{"created subresource", "the object isn't stored", []string{"-f", eviction},
+			`[{"op":"add","path":"/spec","value":{}}]`, `Eviction in policy/v1 has unknown field "spec"`},
+		{"known field", "the server keeps the field", []string{"-f", more, "--old", deployment},
+			`[{"op":"add","path":"/spec/paused","value":true}]`, ""},
+		{"another version", "an older version has the field rollbackTo",
+			[]string{"-f", deployment, "--webhook-version=apps/v1beta1"},
+			`[{"op":"add","path":"/spec/rollbackTo","value":{"revision":1}}]`, ""},
+		{"custom resource", "the definition of the resource lists its fields",
+			[]string{"-f", widget, "--apply", definition}, `[{"op":"add","path":"/spec/colour","value":"red"}]`,
+			`Widget in example.com/v1 has unknown field "spec.colour"`},
+		{"known field of a custom resource", "the definition of the resource has the field",
+			[]string{"-f", widget, "--apply", definition}, `[{"op":"replace","path":"/spec/size","value":9}]`, ""},
+		{"preserved fields", "the definition keeps all fields", []string{"-f", widget, "--apply", open},
+			`[{"op":"add","path":"/spec/colour","value":"red"}]`, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -443,16 +482,25 @@ func TestReviewJudgesCalls(t *testing.T) {
 		args         []string
 		stdout, want string
 	}{
-		{"status", "the body of an error is no response", []string{"--url", plain.URL + "/500"}, "out of order", "the HTTP status must be 200 OK, got 500 Internal Server Error"},
+		{"status", "the body of an error is no response", []string{"--url", plain.URL + "/500"}, "out of order",
+			"the HTTP status must be 200 OK, got 500 Internal Server Error"},
 		{"no JSON", "the body is no review", []string{"--url", plain.URL + "/text"}, "hello", "Error: the server refuses the response: "},
 		{"empty", "the body is no review", []string{"--url", plain.URL + "/empty"}, "", "Error: the server refuses the response: "},
-		{"broken", "there is no response", []string{"--url", plain.URL + "/close"}, "", "EOF: the webhook closed the connection without a response"},
-		{"slow", "the server gives up", []string{"--url", plain.URL + "/slow", "--timeout=1s"}, "", "no response within 1s, the webhook's timeoutSeconds"},
-		{"query", "some handlers compare the path together with its query", []string{"--url", plain.URL + "/timeout", "--timeout=7s"}, "7s", "404 Not Found"},
-		{"unknown authority", "the error names the flag for the authority", []string{"--url", secured.URL}, "", "certificate signed by unknown authority: give --ca, the file"},
-		{"another name", "the certificate is for example.com and 127.0.0.1", []string{"--url", "https://localhost" + port, "--ca", ca}, "", "x509: certificate is valid for example.com, *.example.com, not localhost"},
-		{"any certificate", "the flag turns the check of the certificate off", []string{"--url", secured.URL + "/500", "--insecure-skip-tls-verify"}, "out of order", "got 500"},
-		{"plain HTTP", "the error names the protocol of the webhook", []string{"--url", strings.Replace(plain.URL, "http:", "https:", 1)}, "", "the webhook serves plain HTTP"},
+		{"broken", "there is no response", []string{"--url", plain.URL + "/close"}, "",
+			"EOF: the webhook closed the connection without a response"},
+		{"slow", "the server gives up", []string{"--url", plain.URL + "/slow", "--timeout=1s"}, "",
+			"no response within 1s, the webhook's timeoutSeconds"},
+		{"query", "some handlers compare the path together with its query",
+			[]string{"--url", plain.URL + "/timeout", "--timeout=7s"}, "7s", "404 Not Found"},
+		{"unknown authority", "the error names the flag for the authority", []string{"--url", secured.URL}, "",
+			"certificate signed by unknown authority: give --ca, the file"},
+		{"another name", "the certificate is for example.com and 127.0.0.1",
+			[]string{"--url", "https://localhost" + port, "--ca", ca}, "",
+			"x509: certificate is valid for example.com, *.example.com, not localhost"},
+		{"any certificate", "the flag turns the check of the certificate off",
+			[]string{"--url", secured.URL + "/500", "--insecure-skip-tls-verify"}, "out of order", "got 500"},
+		{"plain HTTP", "the error names the protocol of the webhook",
+			[]string{"--url", strings.Replace(plain.URL, "http:", "https:", 1)}, "", "the webhook serves plain HTTP"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -483,36 +531,49 @@ func TestReviewFailures(t *testing.T) {
 	}{
 		{"no file", nil, 2, "-f must name a file with the object"},
 		{"several objects", []string{"-f", two}, 2, "-f: must have one object, got 2: --collection deletes several"},
-		{"no kind", []string{"-f", file(t, "none.yaml", "metadata: {name: web}\n")}, 2, `object "web" must have apiVersion and kind, got apiVersion "" and kind ""`},
+		{"no kind", []string{"-f", file(t, "none.yaml", "metadata: {name: web}\n")}, 2,
+			`object "web" must have apiVersion and kind, got apiVersion "" and kind ""`},
 		{"operation", []string{"-f", pod, "--operation=PATCH"}, 2, `--operation "PATCH": must be CREATE, UPDATE, DELETE or CONNECT`},
-		{"no subresource", []string{"-f", pod, "--operation=CONNECT"}, 2, "--operation CONNECT: must be an operation of pods: CREATE, UPDATE or DELETE"},
-		{"operation of a subresource", []string{"-f", pod, "--subresource=exec", "--operation=UPDATE"}, 2, "--operation UPDATE: must be an operation of pods/exec: CONNECT"},
-		{"subresource", []string{"-f", deployment, "--subresource=size"}, 2, `--subresource "size": must be a subresource of deployments.apps: scale, status`},
-		{"kind of a subresource", []string{"-f", pod, "--subresource=eviction"}, 2, "-f: pods/eviction takes the kind Eviction, got Pod: give the Eviction by -f, and the Pod by --old"},
+		{"no subresource", []string{"-f", pod, "--operation=CONNECT"}, 2,
+			"--operation CONNECT: must be an operation of pods: CREATE, UPDATE or DELETE"},
+		{"operation of a subresource", []string{"-f", pod, "--subresource=exec", "--operation=UPDATE"}, 2,
+			"--operation UPDATE: must be an operation of pods/exec: CONNECT"},
+		{"subresource", []string{"-f", deployment, "--subresource=size"}, 2,
+			`--subresource "size": must be a subresource of deployments.apps: scale, status`},
+		{"kind of a subresource", []string{"-f", pod, "--subresource=eviction"}, 2,
+			"-f: pods/eviction takes the kind Eviction, got Pod: give the Eviction by -f, and the Pod by --old"},
 		{"kinds", []string{"-f", pod, "--old", deployment}, 2, "-f has a Pod, and --old a Deployment: both must be of one kind"},
-		{"whose scale", []string{"-f", scale}, 2, "-f: a Scale may be of replicationcontrollers/scale, deployments.apps/scale, replicasets.apps/scale or statefulsets.apps/scale: give --old too"},
+		{"whose scale", []string{"-f", scale}, 2,
+			"-f: a Scale may be of replicationcontrollers/scale, deployments.apps/scale, replicasets.apps/scale or statefulsets.apps/scale: give --old too"},
 		{"whose connection", []string{"-f", exec}, 2, "--name: must name the object of the connection, or --old must have that object"},
 		{"name", []string{"-f", pod, "--name=web:80"}, 2, `--name "web:80": is for a connection, and the operation is CREATE`},
 		{"namespace", []string{"-f", pod, "-n=other"}, 2, `--namespace "other": must be the namespace of the object, "shop"`},
-		{"collection", []string{"-f", pod, "--collection", "--operation=CREATE"}, 2, "--collection: --operation must be DELETE, got CREATE"},
-		{"two collections", []string{"-f", elsewhere, "--collection"}, 2, `-f: a collection has objects of one kind in one namespace, got a Pod in "shop" and a Pod in "bar"`},
+		{"collection", []string{"-f", pod, "--collection", "--operation=CREATE"}, 2,
+			"--collection: --operation must be DELETE, got CREATE"},
+		{"two collections", []string{"-f", elsewhere, "--collection"}, 2,
+			`-f: a collection has objects of one kind in one namespace, got a Pod in "shop" and a Pod in "bar"`},
 		{"kind of patch", []string{"-f", patch, "--patch=yaml"}, 2, `--patch "yaml": must be apply, merge, strategic or json`},
 		{"patch of nothing", []string{"-f", patch, "--patch=merge"}, 2, "--patch: give --old too, with the object that is patched"},
 		{"validation", []string{"-f", pod, "--field-validation=strict"}, 2, `--field-validation "strict": must be Ignore, Warn or Strict`},
 		{"grace", []string{"-f", pod, "--grace-period=5"}, 2, "--grace-period: is for DELETE, and the operation is CREATE"},
-		{"propagation", []string{"-f", pod, "--operation=DELETE", "--propagation-policy=orphan"}, 2, `--propagation-policy "orphan": must be Background, Foreground or Orphan`},
-		{"dry run of a connection", []string{"-f", pod, "--subresource=exec", "--dry-run"}, 2, "--dry-run: is for CREATE, UPDATE or DELETE, and the operation is CONNECT"},
+		{"propagation", []string{"-f", pod, "--operation=DELETE", "--propagation-policy=orphan"}, 2,
+			`--propagation-policy "orphan": must be Background, Foreground or Orphan`},
+		{"dry run of a connection", []string{"-f", pod, "--subresource=exec", "--dry-run"}, 2,
+			"--dry-run: is for CREATE, UPDATE or DELETE, and the operation is CONNECT"},
 		{"force", []string{"-f", pod, "--force"}, 2, "--force: is for --patch apply"},
 		{"extra", []string{"-f", pod, "--as=jane", "--as-user-extra=team"}, 2, `--as-user-extra "team": must be KEY=VALUE`},
 		{"group alone", []string{"-f", pod, "--as-group=devs"}, 2, "give --as too, with the user"},
 		{"timeout", []string{"-f", pod, "--timeout=45s"}, 2, "--timeout 45s: must be a number of seconds from 1s to 30s"},
-		{"version of the webhook", []string{"-f", deployment, "--webhook-version=apps/v9"}, 2, `--webhook-version "apps/v9": must be a version in which the server has deployments.apps: apps/v1`},
+		{"version of the webhook", []string{"-f", deployment, "--webhook-version=apps/v9"}, 2,
+			`--webhook-version "apps/v9": must be a version in which the server has deployments.apps: apps/v1`},
 		{"old", []string{"-f", pod, "--old", pod, "--operation=CREATE"}, 2, "--old: leave the flag out, or give --operation UPDATE"},
 		{"version", []string{"-f", pod, "--review-version=v2"}, 2, `--review-version "v2": must be v1 or v1beta1`},
 		{"URL", []string{"-f", pod, "--url=localhost:9443"}, 2, `--url "localhost:9443": must be a URL such as https://`},
-		{"unknown kind", []string{"-f", widget}, 2, "the server has no kind Widget in example.com/v1: give the definition of a custom resource by --apply"},
+		{"unknown kind", []string{"-f", widget}, 2,
+			"the server has no kind Widget in example.com/v1: give the definition of a custom resource by --apply"},
 		{"unreachable", []string{"-f", pod, "--url=http://127.0.0.1:1/"}, 1, "connection refused"},
-		{"review of permissions", []string{"-f", access}, 1, "no review was sent: the server calls no webhook for the request: as kube-apiserver since 1.37, it hides the kinds of authentication.k8s.io"},
+		{"review of permissions", []string{"-f", access}, 1,
+			"no review was sent: the server calls no webhook for the request: as kube-apiserver since 1.37, it hides the kinds of authentication.k8s.io"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

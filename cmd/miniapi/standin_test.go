@@ -37,7 +37,8 @@ func TestStandIn(t *testing.T) {
 		reason string
 	}{
 		{"tcp", func(t *testing.T) string { return "http://" + freeAddress(t) }, "so does envtest"},
-		{"unix", func(t *testing.T) string { return "unix://" + filepath.Join(t.TempDir(), "etcd.sock") }, "so does the integration framework of Kubernetes"},
+		{"unix", func(t *testing.T) string { return "unix://" + filepath.Join(t.TempDir(), "etcd.sock") },
+			"so does the integration framework of Kubernetes"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

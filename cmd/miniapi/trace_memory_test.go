@@ -54,7 +54,8 @@ func TestTraceMemory(t *testing.T) {
 			makers.Go(func() {
 				for n := range each {
 					object := &corev1.ConfigMap{
-						ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("large-%d-%d", c, n)}, Data: map[string]string{"data": strings.Repeat("x", size)},
+						ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("large-%d-%d", c, n)},
+						Data:       map[string]string{"data": strings.Repeat("x", size)},
 					}
 					if _, err := server.CoreV1().ConfigMaps("default").Create(t.Context(), object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
 						t.Error(err)

@@ -53,16 +53,21 @@ func TestTrace(t *testing.T) {
 		// want is a text in the output, or "" if there is no output. without is a text that isn't in the output.
 		want, without string
 	}{
-		{"name", "the object alone", []string{"--for=configmaps/settings"}, "of configmaps default/settings by system:admin ->", "of pods"},
+		{"name", "the object alone", []string{"--for=configmaps/settings"},
+			"of configmaps default/settings by system:admin ->", "of pods"},
 		{"short name", "po stands for pods", []string{"--for=po/web"}, "of pods default/web", "deployments"},
-		{"short name of a group", "deploy stands for deployments.apps", []string{"--for=deploy/web"}, "of deployments.apps default/web", "of pods"},
-		{"full name", "the name has a version, too", []string{"--for=deployments.v1.apps/web"}, "of deployments.apps default/web", "of pods"},
+		{"short name of a group", "deploy stands for deployments.apps", []string{"--for=deploy/web"},
+			"of deployments.apps default/web", "of pods"},
+		{"full name", "the name has a version, too", []string{"--for=deployments.v1.apps/web"},
+			"of deployments.apps default/web", "of pods"},
 		{"short name alone", "all objects of a resource", []string{"--for=cm"}, "of configmaps default/settings", "of pods"},
 		{"namespace", "the namespace is a part of the name", []string{"--for=Pod/default/web"}, "of pods default/web", "of configmaps"},
 		{"other namespace", "the namespace has no object", []string{"--for=pods", "-n", "other"}, "", "default"},
 		{"user", "no request is alice's", []string{"--user=alice"}, "", "default"},
 		{"limit", "the last request is the Deployment's", []string{"--limit=1"}, "deployments.apps", "configmaps"},
-		{"brief", "plugins that did nothing are left out", []string{"--for=cm"}, "ValidatingWebhookConfiguration/my-webhook/check.example.com not called: webhooks[0].rules[0].operations is", "LimitRanger"},
+		{"brief", "plugins that did nothing are left out", []string{"--for=cm"},
+			"ValidatingWebhookConfiguration/my-webhook/check.example.com not called: webhooks[0].rules[0].operations is",
+			"LimitRanger"},
 		{"wide", "all plugins are there", []string{"--for=cm", "-o", "wide"}, "LimitRanger (mutating, round 0)", "of pods"},
 	} {
 		got := runMiniapi(t, append([]string{"trace", "--kubeconfig=" + p.kubeconfig(t)}, test.args...)...)
@@ -148,13 +153,23 @@ func TestTraceWhy(t *testing.T) {
 		args         []string
 		want         string
 	}{
-		{"recorded", "the request was a creation", []string{webhook, "cm/settings"}, webhook + "/check.example.com was not called for CREATE of configmaps default/settings by system:admin: webhooks[0].rules[0].operations is [\"UPDATE\"], and the operation is CREATE."},
-		{"webhook", "the answer is about one webhook", []string{webhook + "/check.example.com", "configmaps/default/settings"}, "was not called for CREATE"},
-		{"update", "the rules are for updates", []string{webhook, "--dry-run", "-f", settings, "--operation=UPDATE", "--as=alice", "--as-group=system:masters"}, "would be called for UPDATE of configmaps default/settings by alice: webhooks[0].rules[0] matches."},
-		{"no permission", "authorization comes before admission", []string{webhook, "--dry-run", "-f", settings, "--operation=UPDATE", "--as=alice"}, "would not be called for UPDATE of configmaps default/settings by alice: authorization refuses the request before admission: configmaps \"settings\" is forbidden"},
-		{"no namespace", "the sentence says what doesn't exist", []string{webhook, "cm/nowhere/settings"}, "configmaps \"settings\" not found in namespace \"nowhere\", which doesn't exist."},
-		{"deletion", "the rules are for updates", []string{webhook, "--dry-run", "-f", settings, "--operation=delete"}, "would not be called for DELETE of configmaps default/settings"},
-		{"connection", "no connection is made", []string{webhook, "--dry-run", "-f", pod, "--operation=CONNECT", "--subresource=exec"}, "would not be called for CONNECT of pods/exec default/web by system:admin: webhooks[0].rules[0].resources is"},
+		{"recorded", "the request was a creation", []string{webhook, "cm/settings"},
+			webhook + "/check.example.com was not called for CREATE of configmaps default/settings by system:admin: webhooks[0].rules[0].operations is [\"UPDATE\"], and the operation is CREATE."},
+		{"webhook", "the answer is about one webhook",
+			[]string{webhook + "/check.example.com", "configmaps/default/settings"}, "was not called for CREATE"},
+		{"update", "the rules are for updates",
+			[]string{webhook, "--dry-run", "-f", settings, "--operation=UPDATE", "--as=alice", "--as-group=system:masters"},
+			"would be called for UPDATE of configmaps default/settings by alice: webhooks[0].rules[0] matches."},
+		{"no permission", "authorization comes before admission",
+			[]string{webhook, "--dry-run", "-f", settings, "--operation=UPDATE", "--as=alice"},
+			"would not be called for UPDATE of configmaps default/settings by alice: authorization refuses the request before admission: configmaps \"settings\" is forbidden"},
+		{"no namespace", "the sentence says what doesn't exist", []string{webhook, "cm/nowhere/settings"},
+			"configmaps \"settings\" not found in namespace \"nowhere\", which doesn't exist."},
+		{"deletion", "the rules are for updates", []string{webhook, "--dry-run", "-f", settings, "--operation=delete"},
+			"would not be called for DELETE of configmaps default/settings"},
+		{"connection", "no connection is made",
+			[]string{webhook, "--dry-run", "-f", pod, "--operation=CONNECT", "--subresource=exec"},
+			"would not be called for CONNECT of pods/exec default/web by system:admin: webhooks[0].rules[0].resources is"},
 		{"yaml", "the answer has parts", []string{webhook, "deploy/web", "-o", "yaml"}, "reason: RuleGroup\n"},
 	} {
 		got := runMiniapi(t, append([]string{"trace", "why", "--kubeconfig=" + p.kubeconfig(t)}, test.args...)...)
@@ -175,13 +190,15 @@ func TestTraceFailures(t *testing.T) {
 		code int
 		want string
 	}{
-		{"no trace", nil, 1, "records no requests: start the server with --trace-requests=100, or print requests as they end with --follow"},
+		{"no trace", nil, 1,
+			"records no requests: start the server with --trace-requests=100, or print requests as they end with --follow"},
 		{"resource", []string{"--for=nosuch/x"}, 2, `--for "nosuch/x": the server `},
 		{"resource to follow", []string{"--follow", "--for=nosuch"}, 2, `has no resource "nosuch"`},
 		{"resource of why", []string{"why", webhook, "nosuch/web"}, 2, `argument "nosuch/web": the server `},
 		{"output", []string{"-o", "xml"}, 2, `--output "xml": must be wide, json or yaml`},
 		{"limit", []string{"--limit=-1"}, 2, "--limit -1: must be at least 0"},
-		{"object", []string{"--for=pods//web"}, 2, `--for "pods//web": must be RESOURCE, RESOURCE/NAME, such as pods/web, or RESOURCE/NAMESPACE/NAME`},
+		{"object", []string{"--for=pods//web"}, 2,
+			`--for "pods//web": must be RESOURCE, RESOURCE/NAME, such as pods/web, or RESOURCE/NAMESPACE/NAME`},
 		{"subcommand", []string{"wyh"}, 2, `unknown command "wyh"`},
 		{"no configuration", []string{"why"}, 2, "the first argument must name a configuration or a policy: KIND/NAME"},
 		{"three arguments", []string{"why", webhook, "pods/web", "pods/db"}, 2, `argument "pods/db": there must be two arguments`},
@@ -191,13 +208,24 @@ func TestTraceFailures(t *testing.T) {
 		{"no dry run", []string{"why", webhook, "pods/web", "--operation=UPDATE"}, 2, "--operation: give --dry-run too"},
 		{"groups", []string{"why", webhook, "pods/web", "--as-group=a"}, 2, `--as-group ["a"]: give --as too`},
 		{"format", []string{"why", webhook, "pods/web", "-o", "wide"}, 2, `--output "wide": must be json or yaml`},
-		{"kind", []string{"why", "my-webhook", "pods/web"}, 2, `webhook "my-webhook": must be MutatingWebhookConfiguration/NAME or ValidatingWebhookConfiguration/NAME`},
-		{"operation", []string{"why", webhook, "--dry-run", "-f", file(t, "pod.yaml", "%s", reviewedPod), "--operation=PATCH"}, 2, `operation "PATCH": must be CREATE, UPDATE, DELETE or CONNECT`},
-		{"connection", []string{"why", webhook, "--dry-run", "-f", file(t, "pod.yaml", "%s", reviewedPod), "--operation=CONNECT"}, 2, "subresource: must name the subresource to connect to, such as exec"},
-		{"two objects", []string{"why", webhook, "--dry-run", "-f", file(t, "two.yaml", "%s---\n%s", reviewedPod, reviewedPod)}, 1, "two.yaml: must have one object, got 2"},
+		{"kind", []string{"why", "my-webhook", "pods/web"}, 2,
+			`webhook "my-webhook": must be MutatingWebhookConfiguration/NAME or ValidatingWebhookConfiguration/NAME`},
+		{"operation",
+			[]string{"why", webhook, "--dry-run", "-f", file(t, "pod.yaml", "%s", reviewedPod), "--operation=PATCH"}, 2,
+			`operation "PATCH": must be CREATE, UPDATE, DELETE or CONNECT`},
+		{"connection",
+			[]string{"why", webhook, "--dry-run", "-f", file(t, "pod.yaml", "%s", reviewedPod), "--operation=CONNECT"},
+			2, "subresource: must name the subresource to connect to, such as exec"},
+		{"two objects",
+			[]string{"why", webhook, "--dry-run", "-f", file(t, "two.yaml", "%s---\n%s", reviewedPod, reviewedPod)}, 1,
+			"two.yaml: must have one object, got 2"},
 		{"no kind", []string{"why", webhook, "--dry-run", "-f", file(t, "empty.yaml", "")}, 1, "empty.yaml: must have an object"},
-		{"subresource", []string{"why", webhook, "--dry-run", "-f", file(t, "pod.yaml", "%s", reviewedPod), "--operation=CONNECT", "--subresource=exek"}, 2, `subresource "exek": must be a subresource of pods: attach, binding`},
-		{"absent object", []string{"why", webhook, "--dry-run", "-f", file(t, "cm.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"), "--operation=UPDATE"}, 1, `the operation UPDATE is for an object that exists: configmaps "a" not found in namespace "default"`},
+		{"subresource",
+			[]string{"why", webhook, "--dry-run", "-f", file(t, "pod.yaml", "%s", reviewedPod), "--operation=CONNECT", "--subresource=exek"},
+			2, `subresource "exek": must be a subresource of pods: attach, binding`},
+		{"absent object",
+			[]string{"why", webhook, "--dry-run", "-f", file(t, "cm.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"), "--operation=UPDATE"},
+			1, `the operation UPDATE is for an object that exists: configmaps "a" not found in namespace "default"`},
 		{"unknown object", []string{"why", webhook, "pods/none"}, 0, ""},
 	} {
 		code, _, stderr := start(t, "miniapi", append([]string{"trace", "--kubeconfig=" + p.kubeconfig(t)}, test.args...)...).exit(t)
@@ -221,7 +249,8 @@ func TestTraceOfAnotherServer(t *testing.T) {
 	} {
 		config := plainKubeconfig(t, server.url)
 		for _, args := range [][]string{
-			{"trace"}, {"trace", "--follow", "--for=po"}, {"trace", "--open"}, {"trace", "why", "ValidatingWebhookConfiguration/a", "pods/web"},
+			{"trace"}, {"trace", "--follow", "--for=po"}, {"trace", "--open"},
+			{"trace", "why", "ValidatingWebhookConfiguration/a", "pods/web"},
 			{"record", t.TempDir()}, {"faults"}, {"faults", "add", "verbs=get,status=500"}, {"faults", "delete", "--all"},
 		} {
 			code, _, stderr := start(t, "miniapi", append(args, "--kubeconfig="+config)...).exit(t)

@@ -27,11 +27,14 @@ func TestCheckQuota(t *testing.T) {
 	}{
 		{name: "no workers", reason: "a cluster without workers is within the limit", cluster: `{}`, want: "Success"},
 		{
-			name: "too many", reason: "the limit is for the workers of all deployments together", settings: map[string]string{"maxWorkers": "3"}, want: "Failure",
+			name: "too many", reason: "the limit is for the workers of all deployments together",
+			settings: map[string]string{"maxWorkers": "3"}, want: "Failure",
 			cluster: `{"metadata":{"name":"c"},"spec":{"topology":{"workers":{"machineDeployments":[{"replicas":2},{"replicas":2}]}}}}`,
 			message: "cluster c has 4 workers, and 3 are allowed",
 		},
-		{name: "setting", reason: "the setting maxWorkers must be a number", cluster: `{}`, settings: map[string]string{"maxWorkers": "many"}, want: "Failure", message: `setting maxWorkers: strconv.Atoi: parsing "many": invalid syntax`},
+		{name: "setting", reason: "the setting maxWorkers must be a number", cluster: `{}`,
+			settings: map[string]string{"maxWorkers": "many"}, want: "Failure",
+			message: `setting maxWorkers: strconv.Atoi: parsing "many": invalid syntax`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -117,7 +117,8 @@ var (
 	rows = []*row{
 		&fixtureFirst, &fixtureLater, &fixtureStop, &fixtureReset, &fixtureRestore,
 		&firstStart, &laterStart, &stopTime, &heap, &goroutines, &reset, &restore,
-		&definitionsFirst, &definitionsLater, &requestedFirst, &requestedLater, &definitionMore, &objectsFirst, &objectsLater, &objectsRequested, &execReady, &residentIdle, &extensionFirst, &extensionCall,
+		&definitionsFirst, &definitionsLater, &requestedFirst, &requestedLater, &definitionMore, &objectsFirst,
+		&objectsLater, &objectsRequested, &execReady, &residentIdle, &extensionFirst, &extensionCall,
 		&newTime, &newProcessor, &offlineTime, &offlineProcessor, &packagesTime, &packagesMemory,
 		&editTime, &editProcessor, &editFake, &editMemory,
 		&createTime, &createJSON, &createRate, &createPod, &getPod, &getCached, &patchPod, &patchStatus, &applyPod,

@@ -107,8 +107,10 @@ func (l *load) addMutating(ctx context.Context, h *hooks, n int) error {
 	config := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "bench"}}
 	for i := range n {
 		config.Webhooks = append(config.Webhooks, admissionregistrationv1.MutatingWebhook{
-			Name: fmt.Sprintf("m%d.bench.example.com", i), ClientConfig: h.clientConfig(mutatePath), Rules: configMapRules(admissionregistrationv1.Create),
-			SideEffects: new(admissionregistrationv1.SideEffectClassNone), TimeoutSeconds: new(int32(10)), AdmissionReviewVersions: []string{"v1"},
+			Name: fmt.Sprintf("m%d.bench.example.com", i), ClientConfig: h.clientConfig(mutatePath),
+			Rules:       configMapRules(admissionregistrationv1.Create),
+			SideEffects: new(admissionregistrationv1.SideEffectClassNone), TimeoutSeconds: new(int32(10)),
+			AdmissionReviewVersions: []string{"v1"},
 		})
 	}
 	_, err := l.client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(ctx, config, metav1.CreateOptions{})
@@ -120,8 +122,10 @@ func (l *load) addValidating(ctx context.Context, h *hooks, n int, operations ..
 	config := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "bench"}}
 	for i := range n {
 		config.Webhooks = append(config.Webhooks, admissionregistrationv1.ValidatingWebhook{
-			Name: fmt.Sprintf("v%d.bench.example.com", i), ClientConfig: h.clientConfig(validatePath), Rules: configMapRules(operations...),
-			SideEffects: new(admissionregistrationv1.SideEffectClassNone), TimeoutSeconds: new(int32(10)), AdmissionReviewVersions: []string{"v1"},
+			Name: fmt.Sprintf("v%d.bench.example.com", i), ClientConfig: h.clientConfig(validatePath),
+			Rules:       configMapRules(operations...),
+			SideEffects: new(admissionregistrationv1.SideEffectClassNone), TimeoutSeconds: new(int32(10)),
+			AdmissionReviewVersions: []string{"v1"},
 		})
 	}
 	_, err := l.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(ctx, config, metav1.CreateOptions{})

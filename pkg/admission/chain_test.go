@@ -42,7 +42,8 @@ func TestPolicyInForce(t *testing.T) {
 				MatchPolicy: new(admissionregistrationv1.Equivalent),
 				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
 					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-					Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"secrets"}},
+					Rule: admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"},
+						Resources: []string{"secrets"}},
 				}}},
 			},
 			Validations: []admissionregistrationv1.Validation{{
@@ -54,8 +55,9 @@ func TestPolicyInForce(t *testing.T) {
 	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "no-secrets"},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName:        "no-secrets",
-			ParamRef:          &admissionregistrationv1.ParamRef{Namespace: "default", Name: "forbidden", ParameterNotFoundAction: new(admissionregistrationv1.DenyAction)},
+			PolicyName: "no-secrets",
+			ParamRef: &admissionregistrationv1.ParamRef{Namespace: "default", Name: "forbidden",
+				ParameterNotFoundAction: new(admissionregistrationv1.DenyAction)},
 			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
 		},
 	}
@@ -196,7 +198,8 @@ func TestDefaultChain(t *testing.T) {
 				MatchPolicy: new(admissionregistrationv1.Equivalent),
 				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
 					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-					Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+					Rule: admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"},
+						Resources: []string{"pods"}},
 				}}},
 			},
 			Mutations: []admissionregistrationv1.Mutation{{

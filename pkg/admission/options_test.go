@@ -45,9 +45,10 @@ func TestOptions(t *testing.T) {
 	}, {
 		name:   "enable and disable",
 		reason: "both flags change the defaults",
-		args:   []string{"--enable-admission-plugins=AlwaysDeny", "--disable-admission-plugins=NamespaceLifecycle,MutatingAdmissionWebhook"},
-		on:     []string{"AlwaysDeny", "ValidatingAdmissionWebhook"},
-		off:    []string{"NamespaceLifecycle", "MutatingAdmissionWebhook"},
+		args: []string{"--enable-admission-plugins=AlwaysDeny",
+			"--disable-admission-plugins=NamespaceLifecycle,MutatingAdmissionWebhook"},
+		on:  []string{"AlwaysDeny", "ValidatingAdmissionWebhook"},
+		off: []string{"NamespaceLifecycle", "MutatingAdmissionWebhook"},
 	}, {
 		name:   "disable what isn't there",
 		reason: "projects that use envtest disable plugins by habit",
@@ -161,7 +162,8 @@ func TestFlags(t *testing.T) {
 	options.AddFlags(flags)
 	options.AddOwnFlags(flags)
 	if err := flags.Parse([]string{"--enable-admission-plugins=A", "--disable-admission-plugins=B", "--admission-control-config-file=c",
-		"--default-not-ready-toleration-seconds=1", "--default-unreachable-toleration-seconds=2", "--webhook-service=a/b=localhost:3"}); err != nil {
+		"--default-not-ready-toleration-seconds=1", "--default-unreachable-toleration-seconds=2",
+		"--webhook-service=a/b=localhost:3"}); err != nil {
 		t.Fatal(err)
 	}
 	want := &Options{Enable: []string{"A"}, Disable: []string{"B"}, ConfigFile: "c", NotReadyTolerationSeconds: 1, UnreachableTolerationSeconds: 2,

@@ -23,14 +23,20 @@ func TestOwnPlugins(t *testing.T) {
 		// before is the plugin that comes after the plugin Own, or "" if Own doesn't run. err is a part of the only error.
 		before, err string
 	}{
-		{"default", "policies and webhooks get what the plugin has changed", []Plugin{{Name: "Own", New: made}}, nil, "MutatingAdmissionPolicy", ""},
-		{"place", "the program says where the plugin runs", []Plugin{{Name: "Own", Before: "ResourceQuota", New: made}}, nil, "ResourceQuota", ""},
-		{"two", "a plugin can run before another of the program's own", []Plugin{{Name: "Later", New: made}, {Name: "Own", Before: "Later", New: made}}, nil, "Later", ""},
+		{"default", "policies and webhooks get what the plugin has changed", []Plugin{{Name: "Own", New: made}}, nil,
+			"MutatingAdmissionPolicy", ""},
+		{"place", "the program says where the plugin runs", []Plugin{{Name: "Own", Before: "ResourceQuota", New: made}},
+			nil, "ResourceQuota", ""},
+		{"two", "a plugin can run before another of the program's own",
+			[]Plugin{{Name: "Later", New: made}, {Name: "Own", Before: "Later", New: made}}, nil, "Later", ""},
 		{"disabled", "the flag knows the name", []Plugin{{Name: "Own", New: made}}, []string{"--disable-admission-plugins=Own"}, "", ""},
 		{"off", "the plugin runs only if a flag names it", []Plugin{{Name: "Own", Off: true, New: made}}, nil, "", ""},
-		{"enabled", "a flag names it", []Plugin{{Name: "Own", Off: true, New: made}}, []string{"--enable-admission-plugins=Own"}, "MutatingAdmissionPolicy", ""},
-		{"name taken", "two plugins can't have one name", []Plugin{{Name: "Priority", New: made}}, nil, "", `admission plugin "Priority": another plugin has the name`},
-		{"unknown place", "a misspelled name must not move the plugin to the end", []Plugin{{Name: "Own", Before: "Quota", New: made}}, nil, "AlwaysDeny", `not "Quota"`},
+		{"enabled", "a flag names it", []Plugin{{Name: "Own", Off: true, New: made}},
+			[]string{"--enable-admission-plugins=Own"}, "MutatingAdmissionPolicy", ""},
+		{"name taken", "two plugins can't have one name", []Plugin{{Name: "Priority", New: made}}, nil, "",
+			`admission plugin "Priority": another plugin has the name`},
+		{"unknown place", "a misspelled name must not move the plugin to the end",
+			[]Plugin{{Name: "Own", Before: "Quota", New: made}}, nil, "AlwaysDeny", `not "Quota"`},
 		{"nothing", "a plugin needs a constructor", []Plugin{{Name: "Own"}}, nil, "", `admission plugin "Own": must have`},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -76,15 +76,17 @@ spec: {policyName: policy.static.k8s.io}
 			return err
 		},
 	}, {
-		name: "invalid webhook", reason: "validation by the API refuses the webhook too", content: strings.Replace(webhook, "None", "Some", 1),
-		err: `invalid ValidatingWebhookConfiguration "hooks.static.k8s.io": webhooks[0].sideEffects`,
+		name: "invalid webhook", reason: "validation by the API refuses the webhook too",
+		content: strings.Replace(webhook, "None", "Some", 1),
+		err:     `invalid ValidatingWebhookConfiguration "hooks.static.k8s.io": webhooks[0].sideEffects`,
 		load: func(_ *testing.T, dir string) error {
 			_, _, err := loaders.LoadValidatingWebhookManifests(dir)
 			return err
 		},
 	}, {
-		name: "unknown field", reason: "a misspelled field must not be lost", content: strings.Replace(webhook, "sideEffects", "sideeffects", 1),
-		err: `unknown field "webhooks[0].sideeffects"`,
+		name: "unknown field", reason: "a misspelled field must not be lost",
+		content: strings.Replace(webhook, "sideEffects", "sideeffects", 1),
+		err:     `unknown field "webhooks[0].sideeffects"`,
 		load: func(_ *testing.T, dir string) error {
 			_, _, err := loaders.LoadValidatingWebhookManifests(dir)
 			return err
@@ -107,7 +109,8 @@ spec: {policyName: policy.static.k8s.io}
 		},
 	}, {
 		name: "list of webhooks", reason: "a kind's own list is as good as several documents",
-		content: listOf("MutatingWebhookConfiguration", strings.ReplaceAll(webhook, "Validating", "Mutating"), strings.NewReplacer("Validating", "Mutating", "hooks.", "others.").Replace(webhook)),
+		content: listOf("MutatingWebhookConfiguration", strings.ReplaceAll(webhook, "Validating", "Mutating"),
+			strings.NewReplacer("Validating", "Mutating", "hooks.", "others.").Replace(webhook)),
 		load: func(t *testing.T, dir string) error {
 			configurations, _, err := loaders.LoadMutatingWebhookManifests(dir)
 			if err == nil && (len(configurations) != 2 || configurations[0].Name == configurations[1].Name || *configurations[1].Webhooks[0].TimeoutSeconds != 10) {

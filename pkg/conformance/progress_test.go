@@ -15,7 +15,8 @@ func TestEstimate(t *testing.T) {
 		took         time.Duration
 		least, most  time.Duration
 	}{
-		{"first", "one fast case hardly changes the estimate for the other cases", 1, time.Millisecond, 20 * time.Second, 25 * time.Second},
+		{"first", "one fast case hardly changes the estimate for the other cases", 1, time.Millisecond,
+			20 * time.Second, 25 * time.Second},
 		{"usual", "the costs are right", 50, time.Second, 12*time.Second + 500*time.Millisecond, 12*time.Second + 500*time.Millisecond},
 		{"slow", "the remaining cases probably also take three times as long", 50, 3 * time.Second, 33 * time.Second, 38 * time.Second},
 		{"last", "no case is left", 100, 3 * time.Second, 0, 0},

@@ -114,8 +114,10 @@ func TestSelection(t *testing.T) {
 	}{
 		{"all", "an empty selection selects all cases", nil, nil, []string{"review.create.object", "review.dryRun", "dryRun.create"}},
 		{"only", "the * of a glob also matches dots", []string{"review.*"}, nil, []string{"review.create.object", "review.dryRun"}},
-		{"several", "the result has the order of the cases", []string{"dryRun.*", "review.create.object"}, nil, []string{"review.create.object", "dryRun.create"}},
-		{"skip", "a case that both Only and Skip match is skipped", []string{"review.*"}, []string{"*dryRun*"}, []string{"review.create.object"}},
+		{"several", "the result has the order of the cases", []string{"dryRun.*", "review.create.object"}, nil,
+			[]string{"review.create.object", "dryRun.create"}},
+		{"skip", "a case that both Only and Skip match is skipped", []string{"review.*"}, []string{"*dryRun*"},
+			[]string{"review.create.object"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -140,9 +142,12 @@ func TestRefusedRuns(t *testing.T) {
 		options    conformance.Options
 	}{
 		{"glob", `--only "["`, one, conformance.Options{Selection: conformance.Selection{Only: []string{"["}}}},
-		{"none", `--only "b": no case has such an identifier`, one, conformance.Options{Selection: conformance.Selection{Only: []string{"a", "b"}}}},
-		{"none to skip", `--skip "b": no case has such an identifier`, one, conformance.Options{Selection: conformance.Selection{Skip: []string{"b"}}}},
-		{"all skipped", `--only ["a"], --skip ["*"]: no case is left`, one, conformance.Options{Selection: conformance.Selection{Only: []string{"a"}, Skip: []string{"*"}}}},
+		{"none", `--only "b": no case has such an identifier`, one,
+			conformance.Options{Selection: conformance.Selection{Only: []string{"a", "b"}}}},
+		{"none to skip", `--skip "b": no case has such an identifier`, one,
+			conformance.Options{Selection: conformance.Selection{Skip: []string{"b"}}}},
+		{"all skipped", `--only ["a"], --skip ["*"]: no case is left`, one,
+			conformance.Options{Selection: conformance.Selection{Only: []string{"a"}, Skip: []string{"*"}}}},
 		{"parallel", "parallel -1", one, conformance.Options{Parallel: -1}},
 		{"twice", "case a: another case", append(one, one...), conformance.Options{}},
 	} {

@@ -87,9 +87,12 @@ var table = []controller{
 	{"resourcequota-controller", quota.Account, "resourcequota", addQuota},
 	{"disruption-controller", disruption.Account, "disruption", addDisruption},
 	{"clusterrole-aggregation-controller", clusterroles.Account, "clusterrole-aggregation", addClusterRoles},
-	{"certificatesigningrequest-approving-controller", certificatesigningrequests.Account, "csrapproving", addCertificates(certificatesigningrequests.NewApprover)},
-	{"certificatesigningrequest-signing-controller", certificatesigningrequests.Account, "csrsigning", addCertificates(certificatesigningrequests.NewSigner)},
-	{"certificatesigningrequest-cleaner-controller", certificatesigningrequests.Account, "csrcleaner", addCertificates(certificatesigningrequests.NewCleaner)},
+	{"certificatesigningrequest-approving-controller", certificatesigningrequests.Account, "csrapproving",
+		addCertificates(certificatesigningrequests.NewApprover)},
+	{"certificatesigningrequest-signing-controller", certificatesigningrequests.Account, "csrsigning",
+		addCertificates(certificatesigningrequests.NewSigner)},
+	{"certificatesigningrequest-cleaner-controller", certificatesigningrequests.Account, "csrcleaner",
+		addCertificates(certificatesigningrequests.NewCleaner)},
 }
 
 func addNamespace(s *Set, c *clients) error {

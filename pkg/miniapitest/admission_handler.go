@@ -71,7 +71,8 @@ func Patched(operations ...PatchOperation) *admissionv1.AdmissionResponse {
 	patch, err := json.Marshal(operations)
 	if err != nil {
 		return &admissionv1.AdmissionResponse{Result: &metav1.Status{
-			Message: fmt.Sprintf("encoding the patch: %v", err), Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError,
+			Message: fmt.Sprintf("encoding the patch: %v", err), Code: http.StatusInternalServerError,
+			Reason: metav1.StatusReasonInternalError,
 		}}
 	}
 	patchType := admissionv1.PatchTypeJSONPatch

@@ -114,7 +114,8 @@ func read(object manifests.Object, into any) error {
 
 // kinds maps kinds of Go values to the names of JSON types, for errors.
 var kinds = map[reflect.Kind]string{
-	reflect.String: "a string, in quotes if YAML reads another type", reflect.Int32: "a number", reflect.Slice: "an array", reflect.Struct: "an object",
+	reflect.String: "a string, in quotes if YAML reads another type", reflect.Int32: "a number",
+	reflect.Slice: "an array", reflect.Struct: "an object",
 }
 
 // called returns the address and the authorities of a webhook.

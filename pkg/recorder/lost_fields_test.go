@@ -22,8 +22,10 @@ func storing(t *testing.T, patch, after, stored, version string) *trace.Request 
 		evaluation.Before, evaluation.After = call.Before, call.After
 	}
 	recording.Enter(&Pass{Admission: trace.Admission{Operation: "CREATE", Kind: kind, Admitted: json.RawMessage(after), Steps: []*trace.Step{
-		{Plugin: trace.MutatingPolicy, Phase: trace.Mutating, Policies: []*trace.Policy{{Verdict: trace.Verdict{Reason: trace.Matched}, Bindings: []*trace.Binding{{Verdict: trace.Verdict{Reason: trace.Matched}, Evaluations: []*trace.Evaluation{evaluation}}}}}},
-		{Plugin: trace.MutatingPlugin, Phase: trace.Mutating, Webhooks: []*trace.Webhook{{Verdict: trace.Verdict{Reason: trace.Matched}, Call: call}}},
+		{Plugin: trace.MutatingPolicy, Phase: trace.Mutating,
+			Policies: []*trace.Policy{{Verdict: trace.Verdict{Reason: trace.Matched}, Bindings: []*trace.Binding{{Verdict: trace.Verdict{Reason: trace.Matched}, Evaluations: []*trace.Evaluation{evaluation}}}}}},
+		{Plugin: trace.MutatingPlugin, Phase: trace.Mutating,
+			Webhooks: []*trace.Webhook{{Verdict: trace.Verdict{Reason: trace.Matched}, Call: call}}},
 	}}})
 	if stored != "" {
 		recording.Stores(kind, Encoding{Bytes: []byte(stored)}, version)
@@ -47,13 +49,17 @@ func TestLost(t *testing.T) {
 	}{
 		{
 			name: "pruned", reason: "the storage removes a field that the schema lacks",
-			patch: `[{"op":"add","path":"/spec/flavour","value":"sweet"}]`, after: sweet, stored: `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"resourceVersion":"3"},"spec":{}}`, version: "v1",
-			call: "not stored, because Widget in v1 has no such field: spec.flavour", policy: "not stored, because Widget in v1 has no such field: spec.flavour",
+			patch: `[{"op":"add","path":"/spec/flavour","value":"sweet"}]`, after: sweet,
+			stored: `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"resourceVersion":"3"},"spec":{}}`, version: "v1",
+			call:   "not stored, because Widget in v1 has no such field: spec.flavour",
+			policy: "not stored, because Widget in v1 has no such field: spec.flavour",
 		},
 		{
 			name: "converted", reason: "another version is stored",
-			patch: `[{"op":"add","path":"/spec/flavour","value":"sweet"}]`, after: sweet, stored: `{"apiVersion":"example.com/v1","kind":"Widget","spec":{}}`, version: "v2",
-			call: "not stored, because Widget is stored in v2, and that version or the conversion to it has no such field: spec.flavour", policy: "not stored, because Widget is stored in v2, and that version or the conversion to it has no such field: spec.flavour",
+			patch: `[{"op":"add","path":"/spec/flavour","value":"sweet"}]`, after: sweet,
+			stored: `{"apiVersion":"example.com/v1","kind":"Widget","spec":{}}`, version: "v2",
+			call:   "not stored, because Widget is stored in v2, and that version or the conversion to it has no such field: spec.flavour",
+			policy: "not stored, because Widget is stored in v2, and that version or the conversion to it has no such field: spec.flavour",
 		},
 		{
 			name: "stored", reason: "nothing is lost",
@@ -65,7 +71,8 @@ func TestLost(t *testing.T) {
 		},
 		{
 			name: "dropped", reason: "the Go type of a built-in kind lacks the field, so the patch changes nothing",
-			patch: `[{"op":"add","path":"/spec/flavour","value":"sweet"}]`, call: "not stored, because Widget in v1 has no such field: spec.flavour",
+			patch: `[{"op":"add","path":"/spec/flavour","value":"sweet"}]`,
+			call:  "not stored, because Widget in v1 has no such field: spec.flavour",
 		},
 		{name: "zero value", reason: "a Go type leaves out a zero value", patch: `[{"op":"add","path":"/spec/flavour","value":""}]`},
 		{name: "no patch", reason: "a patch that can't be decoded is an error of the call", patch: `{}`},

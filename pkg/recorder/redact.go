@@ -14,7 +14,8 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 // secretFields are the paths of secret values, by kind. A path leads to a value, or to a map whose values are all
 // secret.
 var secretFields = map[trace.Kind][][]string{
-	{Version: "v1", Kind: "Secret"}:                                       {{"data"}, {"stringData"}, {"metadata", "annotations", lastApplied}},
+	{Version: "v1", Kind: "Secret"}: {{"data"}, {"stringData"},
+		{"metadata", "annotations", lastApplied}},
 	{Group: "authentication.k8s.io", Version: "v1", Kind: "TokenReview"}:  {{"spec", "token"}, {"metadata", "annotations", lastApplied}},
 	{Group: "authentication.k8s.io", Version: "v1", Kind: "TokenRequest"}: {{"status", "token"}},
 }

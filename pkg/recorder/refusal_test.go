@@ -14,13 +14,20 @@ func TestARefusalNamesTheWebhookOfTheVerdict(t *testing.T) {
 		verdict      trace.Verdict
 		named        bool
 	}{
-		{name: "a selector fails", reason: "failurePolicy doesn't apply to selectors", verdict: trace.Verdict{Reason: trace.MatchFailed}, named: true},
-		{name: "a condition fails", reason: "failurePolicy Fail refuses", verdict: trace.Verdict{Reason: trace.MatchConditionRefused, Want: "Fail"}, named: true},
-		{name: "a condition fails, ignored", reason: "failurePolicy Ignore leaves the webhook out", verdict: trace.Verdict{Reason: trace.MatchConditionFailed, Want: "Ignore"}},
-		{name: "conditions cost too much", reason: "failurePolicy Fail refuses", verdict: trace.Verdict{Reason: trace.MatchConditionCost, Want: "Fail"}, named: true},
-		{name: "conditions cost too much, ignored", reason: "failurePolicy Ignore leaves the webhook out", verdict: trace.Verdict{Reason: trace.MatchConditionCost, Want: "Ignore"}},
-		{name: "side effects in a dry run", reason: "the detail is the error of the refusal", verdict: trace.Verdict{Reason: trace.DryRunSideEffects, Detail: "refused"}, named: true},
-		{name: "side effects in a dry run, ignored", reason: "the verdict has no error", verdict: trace.Verdict{Reason: trace.DryRunSideEffects}},
+		{name: "a selector fails", reason: "failurePolicy doesn't apply to selectors",
+			verdict: trace.Verdict{Reason: trace.MatchFailed}, named: true},
+		{name: "a condition fails", reason: "failurePolicy Fail refuses",
+			verdict: trace.Verdict{Reason: trace.MatchConditionRefused, Want: "Fail"}, named: true},
+		{name: "a condition fails, ignored", reason: "failurePolicy Ignore leaves the webhook out",
+			verdict: trace.Verdict{Reason: trace.MatchConditionFailed, Want: "Ignore"}},
+		{name: "conditions cost too much", reason: "failurePolicy Fail refuses",
+			verdict: trace.Verdict{Reason: trace.MatchConditionCost, Want: "Fail"}, named: true},
+		{name: "conditions cost too much, ignored", reason: "failurePolicy Ignore leaves the webhook out",
+			verdict: trace.Verdict{Reason: trace.MatchConditionCost, Want: "Ignore"}},
+		{name: "side effects in a dry run", reason: "the detail is the error of the refusal",
+			verdict: trace.Verdict{Reason: trace.DryRunSideEffects, Detail: "refused"}, named: true},
+		{name: "side effects in a dry run, ignored", reason: "the verdict has no error",
+			verdict: trace.Verdict{Reason: trace.DryRunSideEffects}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

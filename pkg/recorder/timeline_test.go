@@ -20,13 +20,19 @@ func TestTimelineShowsTheRefusal(t *testing.T) {
 		want         string // the last line
 	}{
 		{"plugin", "the plugin has no webhooks", trace.Step{Plugin: "ResourceQuota"}, false, "refused: oh"},
-		{"webhook", "the response of the webhook is the error", trace.Step{Plugin: trace.ValidatingPlugin, Webhooks: []*trace.Webhook{{Reference: hook, Verdict: trace.Verdict{Reason: trace.Matched}, Call: &trace.Call{Outcome: trace.Denied, Error: &trace.Error{Message: "oh"}}}}}, false, "oh"},
+		{"webhook", "the response of the webhook is the error",
+			trace.Step{Plugin: trace.ValidatingPlugin, Webhooks: []*trace.Webhook{{Reference: hook, Verdict: trace.Verdict{Reason: trace.Matched}, Call: &trace.Call{Outcome: trace.Denied, Error: &trace.Error{Message: "oh"}}}}},
+			false, "oh"},
 		{"policy", "the message of the validation is the error", trace.Step{Plugin: trace.ValidatingPolicy, Policies: []*trace.Policy{{
 			Verdict:  trace.Verdict{Reason: trace.Matched},
 			Bindings: []*trace.Binding{{Verdict: trace.Verdict{Reason: trace.Matched}, Evaluations: []*trace.Evaluation{{Verdict: trace.Verdict{Reason: trace.Matched}, Outcome: trace.Failed, Error: "oh"}}}},
 		}}}, true, "oh"},
-		{"webhooks that don't refuse", "the plugin failed after its webhook had allowed the request", trace.Step{Plugin: trace.ValidatingPlugin, Webhooks: []*trace.Webhook{{Reference: hook, Verdict: trace.Verdict{Reason: trace.Matched}, Call: &trace.Call{Outcome: trace.Allowed}}}}, false, "refused: oh"},
-		{"policies that don't refuse", "the plugin failed before the evaluation", trace.Step{Plugin: trace.MutatingPolicy, Policies: []*trace.Policy{{Verdict: trace.Verdict{Reason: trace.Matched}}}}, false, "refused: oh"},
+		{"webhooks that don't refuse", "the plugin failed after its webhook had allowed the request",
+			trace.Step{Plugin: trace.ValidatingPlugin, Webhooks: []*trace.Webhook{{Reference: hook, Verdict: trace.Verdict{Reason: trace.Matched}, Call: &trace.Call{Outcome: trace.Allowed}}}},
+			false, "refused: oh"},
+		{"policies that don't refuse", "the plugin failed before the evaluation",
+			trace.Step{Plugin: trace.MutatingPolicy, Policies: []*trace.Policy{{Verdict: trace.Verdict{Reason: trace.Matched}}}},
+			false, "refused: oh"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

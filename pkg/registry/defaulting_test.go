@@ -30,9 +30,12 @@ func TestSameShape(t *testing.T) {
 	}{
 		{"other names of types", "the fields are the same", reflect.TypeFor[deep](), reflect.TypeFor[deepToo](), ""},
 		{"recursive", "the comparison ends", reflect.TypeFor[tree](), reflect.TypeFor[treeToo](), ""},
-		{"another name of a field", "the field means something else", reflect.TypeFor[flat](), reflect.TypeFor[renamed](), "has the field B where"},
-		{"another field", "the function would write beyond the end of the object", reflect.TypeFor[flat](), reflect.TypeFor[longer](), "has 2 fields"},
-		{"another field further down", "the comparison must include the fields of nested types", reflect.TypeFor[deep](), reflect.TypeFor[deepElse](), "has the field B where"},
+		{"another name of a field", "the field means something else", reflect.TypeFor[flat](),
+			reflect.TypeFor[renamed](), "has the field B where"},
+		{"another field", "the function would write beyond the end of the object", reflect.TypeFor[flat](),
+			reflect.TypeFor[longer](), "has 2 fields"},
+		{"another field further down", "the comparison must include the fields of nested types",
+			reflect.TypeFor[deep](), reflect.TypeFor[deepElse](), "has the field B where"},
 		{"another kind", "the bytes mean something else", reflect.TypeFor[flat](), reflect.TypeFor[word](), "is a struct"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -61,13 +61,18 @@ func TestGatedFieldsOnUpdate(t *testing.T) {
 		name, group, resource, reason string
 		obj, old, want                runtime.Object
 	}{
-		{"begun", "coordination.k8s.io", "leases", "no component reads the field while its gate is off", lease(ptr.To("a"), oldest), lease(nil, nil), lease(nil, nil)},
-		{"kept", "coordination.k8s.io", "leases", "the gate was on before", lease(ptr.To("b"), oldest), lease(ptr.To("a"), oldest), lease(ptr.To("b"), oldest)},
-		{"kept in part", "coordination.k8s.io", "leases", "the stored object has only one of the two fields", lease(ptr.To("b"), oldest), lease(nil, oldest), lease(nil, oldest)},
-		{"claim", "", "persistentvolumeclaims", "no component reads the field while its gate is off", claim("other"), claim(""), claim("")},
+		{"begun", "coordination.k8s.io", "leases", "no component reads the field while its gate is off",
+			lease(ptr.To("a"), oldest), lease(nil, nil), lease(nil, nil)},
+		{"kept", "coordination.k8s.io", "leases", "the gate was on before", lease(ptr.To("b"), oldest),
+			lease(ptr.To("a"), oldest), lease(ptr.To("b"), oldest)},
+		{"kept in part", "coordination.k8s.io", "leases", "the stored object has only one of the two fields",
+			lease(ptr.To("b"), oldest), lease(nil, oldest), lease(nil, oldest)},
+		{"claim", "", "persistentvolumeclaims", "no component reads the field while its gate is off", claim("other"),
+			claim(""), claim("")},
 		{"kept claim", "", "persistentvolumeclaims", "the gate was on before", claim("other"), claim("other"), claim("other")},
 		{"node", "", "nodes", "no kubelet looks there any more", node(true), node(false), node(false)},
-		{"mount", "apps", "deployments", "no component reads the field while its gate is off", deployment("noexec"), deployment(), deployment()},
+		{"mount", "apps", "deployments", "no component reads the field while its gate is off", deployment("noexec"),
+			deployment(), deployment()},
 		{"kept mount", "apps", "deployments", "the gate was on before", deployment("noexec"), deployment("noexec"), deployment("noexec")},
 		{"health", "storage.k8s.io", "csinodes", "no controller looks at it", health(sick), health(), health()},
 		{"kept health", "storage.k8s.io", "csinodes", "the gate was on before", health(), health(sick), health(sick)},
@@ -253,7 +258,8 @@ func TestGatedPods(t *testing.T) {
 		{
 			name: "rules for restarts", reason: "a kubelet of 1.34 ignores the rules",
 			spec: corev1.PodSpec{
-				InitContainers:      []corev1.Container{{Name: "sidecar", RestartPolicy: always}, {Name: "init", RestartPolicy: never, RestartPolicyRules: rules}},
+				InitContainers: []corev1.Container{{Name: "sidecar", RestartPolicy: always},
+					{Name: "init", RestartPolicy: never, RestartPolicyRules: rules}},
 				Containers:          []corev1.Container{{RestartPolicy: always, RestartPolicyRules: rules}},
 				EphemeralContainers: ephemeral(corev1.EphemeralContainerCommon{RestartPolicy: never, RestartPolicyRules: rules}),
 			},

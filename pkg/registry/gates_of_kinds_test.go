@@ -67,9 +67,11 @@ func TestGatesOfRules(t *testing.T) {
 		object, old  runtime.Object
 		on, off      []string
 	}{
-		{"service", "the name may start with a digit", named("1st"), nil, nil, []string{"metadata.name: Invalid value: \"1st\": " + label}},
+		{"service", "the name may start with a digit", named("1st"), nil, nil,
+			[]string{"metadata.name: Invalid value: \"1st\": " + label}},
 		{"service name", "a bad name has one error", named("A"), nil,
-			[]string{"metadata.name: Invalid value: \"A\": a lowercase RFC 1123 label"}, []string{"metadata.name: Invalid value: \"A\": " + label}},
+			[]string{"metadata.name: Invalid value: \"A\": a lowercase RFC 1123 label"},
+			[]string{"metadata.name: Invalid value: \"A\": " + label}},
 		{"ingress", "the backends are services", ingress("1st"), nil,
 			nil, []string{"spec.defaultBackend.service.name: Invalid value: \"1st\": " + label}},
 		{"ingress of before", "the stored ingress has such a name", ingress("2nd"), ingress("1st"), nil, nil},
@@ -79,7 +81,8 @@ func TestGatesOfRules(t *testing.T) {
 		{"address", "leading zeros are ambiguous", endpoint("010.0.0.1"), nil,
 			[]string{`subsets[0].addresses[0].ip: Invalid value: "010.0.0.1": must not have leading 0s`}, nil},
 		{"range", "the range has bits beyond its mask", blocked("10.0.0.1/8"), nil,
-			[]string{`spec.ingress[0].from[0].ipBlock.cidr: Invalid value: "10.0.0.1/8": must not have bits set beyond the prefix length`}, nil},
+			[]string{`spec.ingress[0].from[0].ipBlock.cidr: Invalid value: "10.0.0.1/8": must not have bits set beyond the prefix length`},
+			nil},
 		{"no range", "this is no range with any gate", blocked("a"), nil,
 			[]string{`spec.ingress[0].from[0].ipBlock.cidr: Invalid value: "a": must be a valid CIDR value`},
 			[]string{`spec.ingress[0].from[0].ipBlock.cidr: Invalid value: "a": must be a valid CIDR value`}},

@@ -247,7 +247,8 @@ func (t *Table) Strategy(k *Kind, deps Dependencies) Strategy {
 		}
 	})
 	return Strategy{
-		ObjectTyper: t.scheme, NameGenerator: names.SimpleNameGenerator, Kind: k.on(deps.gates()), Versions: versions, scheme: t.scheme, deps: deps,
+		ObjectTyper: t.scheme, NameGenerator: names.SimpleNameGenerator, Kind: k.on(deps.gates()), Versions: versions,
+		scheme: t.scheme, deps: deps,
 		gates: gatesOff(k.Gated, deps.gates()), shapeGates: gatesOff(k.shapeGates(), deps.gates()),
 	}
 }

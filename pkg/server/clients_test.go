@@ -26,10 +26,13 @@ func TestNewInformer(t *testing.T) {
 		resource     string
 		direct, none bool
 	}{
-		{name: "stored here", reason: "the informer takes its events from the embedded etcd", obj: &corev1.ConfigMap{}, resource: "configmaps", direct: true},
-		{name: "stored elsewhere", reason: "another server may write to an external etcd", external: true, obj: &corev1.ConfigMap{}, resource: "configmaps", none: true},
+		{name: "stored here", reason: "the informer takes its events from the embedded etcd", obj: &corev1.ConfigMap{},
+			resource: "configmaps", direct: true},
+		{name: "stored elsewhere", reason: "another server may write to an external etcd", external: true,
+			obj: &corev1.ConfigMap{}, resource: "configmaps", none: true},
 		{name: "no stored type", reason: "nothing of the type is stored", obj: &metav1.Status{}, resource: "configmaps", none: true},
-		{name: "not served", reason: "a resource that isn't served has no objects", config: "apps/v1/deployments=false", obj: &appsv1.Deployment{}, resource: "deployments.apps"},
+		{name: "not served", reason: "a resource that isn't served has no objects", config: "apps/v1/deployments=false",
+			obj: &appsv1.Deployment{}, resource: "deployments.apps"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

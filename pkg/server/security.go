@@ -55,7 +55,8 @@ func authenticate(o CompletedOptions, generic *genericapiserver.Config, clients 
 		return authenticated{}, err
 	}
 	applied, err := o.Authentication.ApplyTo(l.life, &generic.Authentication, generic.SecureServing, authn.Environment{
-		Client: clients.typed.CoreV1(), Webhooks: clients.typed.AdmissionregistrationV1(), ClientCA: ca, SigningKey: keys.signing, APIServerID: generic.APIServerID,
+		Client: clients.typed.CoreV1(), Webhooks: clients.typed.AdmissionregistrationV1(), ClientCA: ca,
+		SigningKey: keys.signing, APIServerID: generic.APIServerID,
 	})
 	if err != nil {
 		return authenticated{}, err

@@ -44,10 +44,13 @@ func TestOrWhyUnlisted(t *testing.T) {
 		hangs        bool // whether the server gives no answer until the start ends
 		want         string
 	}{
-		{"requests fail", "the list request of orWhyUnlisted fails for the same reason as the informer", false, true, false, "it took too long: the server's own requests fail: no audit"},
+		{"requests fail", "the list request of orWhyUnlisted fails for the same reason as the informer", false, true,
+			false, "it took too long: the server's own requests fail: no audit"},
 		{"requests succeed", "the list request succeeds, so there is no reason to add", false, false, false, "it took too long"},
-		{"the end of the start", "at the end of the start, the caller no longer waits for a reason", true, true, false, "it took too long"},
-		{"the end of the start before the answer", "the start ends while the list request waits for its response", false, true, true, "it took too long"},
+		{"the end of the start", "at the end of the start, the caller no longer waits for a reason", true, true, false,
+			"it took too long"},
+		{"the end of the start before the answer", "the start ends while the list request waits for its response",
+			false, true, true, "it took too long"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

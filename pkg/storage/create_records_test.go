@@ -99,7 +99,8 @@ func TestFeedOfKnownObjects(t *testing.T) {
 	}{
 		{"all", "the feed reads no object", map[string]int64{"n/a": records[0].Revision(), "n/b": records[1].Revision()}, 0},
 		{"one", "the feed reads the other object", map[string]int64{"n/a": records[0].Revision()}, 1},
-		{"outdated", "an object with another revision isn't the stored object", map[string]int64{"n/a": records[0].Revision(), "n/b": records[1].Revision() + 1}, 1},
+		{"outdated", "an object with another revision isn't the stored object",
+			map[string]int64{"n/a": records[0].Revision(), "n/b": records[1].Revision() + 1}, 1},
 		{"none", "the feed reads all objects", nil, 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -124,7 +124,8 @@ func TestTemporaryFolders(t *testing.T) {
 		files        map[string]string
 		there        bool
 	}{
-		{"miniapi-1", "the process of the member died without Stop", map[string]string{lockName: lock(holder{Layout: layout, Temporary: true})}, false},
+		{"miniapi-1", "the process of the member died without Stop",
+			map[string]string{lockName: lock(holder{Layout: layout, Temporary: true})}, false},
 		{"miniapi-2", "a user's folder may have such a name", map[string]string{lockName: lock(holder{Layout: layout, PID: 1})}, true},
 		{"miniapi-3", "the process died before it wrote the holder", map[string]string{lockName: ""}, false},
 		{"miniapi-4", "the process died before it made the lock file", nil, false},

@@ -58,8 +58,10 @@ func TestCacheIsMadeWhenItIsNeeded(t *testing.T) {
 		{"write", "a write needs no cache", func(t *testing.T, s configMaps, _ string) { s.create(t, "b"); s.remove(t, "b") }, false},
 		{"read of the newest", "etcd has the newest object", func(t *testing.T, s configMaps, _ string) { s.get(t, "a", "") }, false},
 		{"read of any", "the newest version is a valid answer", func(t *testing.T, s configMaps, _ string) { s.get(t, "a", "0") }, false},
-		{"short list", "the store answers a short list, for example of a collection to delete", func(t *testing.T, s configMaps, _ string) { s.list(t, "", "") }, false},
-		{"list of any version", "the newest version is a valid answer", func(t *testing.T, s configMaps, _ string) { s.list(t, "0", "") }, false},
+		{"short list", "the store answers a short list, for example of a collection to delete",
+			func(t *testing.T, s configMaps, _ string) { s.list(t, "", "") }, false},
+		{"list of any version", "the newest version is a valid answer",
+			func(t *testing.T, s configMaps, _ string) { s.list(t, "0", "") }, false},
 		{"read not older than", "a cache waits for the version", func(t *testing.T, s configMaps, rv string) { s.get(t, "a", rv) }, true},
 		{"list not older than", "a cache waits for the version", func(t *testing.T, s configMaps, rv string) {
 			s.list(t, rv, metav1.ResourceVersionMatchNotOlderThan)

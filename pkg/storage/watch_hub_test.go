@@ -49,8 +49,10 @@ func TestHubWatches(t *testing.T) {
 	}{
 		{"prefix", "a recursive watch", "/a/", []clientv3.OpOption{clientv3.WithPrefix()}, []string{"/a/1", "/a/1", "/a/1", "/a/2"}},
 		{"key", "a watch of one object", "/a/1", nil, []string{"/a/1", "/a/1", "/a/1"}},
-		{"every key", "an empty end stands for a range without an end", "\x00", []clientv3.OpOption{clientv3.WithFromKey()}, []string{"/a/1", "/b/1", "/a/1", "/a/1", "/a/2"}},
-		{"filtered", "the hub passes a filtered watch to etcd, which leaves out the deletion", "/a/", []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithFilterDelete()}, []string{"/a/1", "/a/1", "/a/2"}},
+		{"every key", "an empty end stands for a range without an end", "\x00",
+			[]clientv3.OpOption{clientv3.WithFromKey()}, []string{"/a/1", "/b/1", "/a/1", "/a/1", "/a/2"}},
+		{"filtered", "the hub passes a filtered watch to etcd, which leaves out the deletion", "/a/",
+			[]clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithFilterDelete()}, []string{"/a/1", "/a/1", "/a/2"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -172,15 +174,22 @@ func TestHubLog(t *testing.T) {
 		from         int64
 	}{
 		{name: "full", reason: "the log keeps this number of bytes", value: third, revisions: []int64{1, 2, 3}, want: 3},
-		{name: "just full", reason: "the log keeps this number of bytes", value: make([]byte, maxLogBytes/4), revisions: []int64{1, 2, 3, 4}, want: 4},
-		{name: "too large", reason: "the log drops the older half of its events", value: third, revisions: []int64{1, 2, 3, 4}, want: 2, from: 2},
+		{name: "just full", reason: "the log keeps this number of bytes", value: make([]byte, maxLogBytes/4),
+			revisions: []int64{1, 2, 3, 4}, want: 4},
+		{name: "too large", reason: "the log drops the older half of its events", value: third,
+			revisions: []int64{1, 2, 3, 4}, want: 2, from: 2},
 		{name: "full again", reason: "forgotten events don't count", value: third, revisions: []int64{1, 2, 3, 4, 5}, want: 3, from: 2},
-		{name: "too large again", reason: "events that are still in the log count", value: third, revisions: []int64{1, 2, 3, 4, 5, 6}, want: 2, from: 4},
-		{name: "odd", reason: "the log drops the older of two events", value: append(third, third...), revisions: []int64{1, 2}, want: 1, from: 1},
-		{name: "transaction", reason: "the events of a transaction stay together", value: third, revisions: []int64{1, 2, 2, 3}, want: 1, from: 2},
-		{name: "large transaction", reason: "the log drops a transaction that is too large", value: third, revisions: []int64{1, 2, 2, 2}, want: 0, from: 2},
+		{name: "too large again", reason: "events that are still in the log count", value: third,
+			revisions: []int64{1, 2, 3, 4, 5, 6}, want: 2, from: 4},
+		{name: "odd", reason: "the log drops the older of two events", value: append(third, third...),
+			revisions: []int64{1, 2}, want: 1, from: 1},
+		{name: "transaction", reason: "the events of a transaction stay together", value: third,
+			revisions: []int64{1, 2, 2, 3}, want: 1, from: 2},
+		{name: "large transaction", reason: "the log drops a transaction that is too large", value: third,
+			revisions: []int64{1, 2, 2, 2}, want: 0, from: 2},
 		{name: "many", reason: "the log keeps this number of events", value: small, revisions: upTo(maxLogEvents), want: maxLogEvents},
-		{name: "too many", reason: "the log drops the older half of its events", value: small, revisions: upTo(maxLogEvents + 1), want: maxLogEvents / 2, from: maxLogEvents/2 + 1},
+		{name: "too many", reason: "the log drops the older half of its events", value: small,
+			revisions: upTo(maxLogEvents + 1), want: maxLogEvents / 2, from: maxLogEvents/2 + 1},
 	} {
 		var log eventLog
 		for _, revision := range test.revisions {

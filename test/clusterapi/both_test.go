@@ -260,7 +260,8 @@ func TestOurCallerTheirExtension(t *testing.T) {
 	patches := &clusterapi.GeneratePatchesResponse{}
 	if err := caller.CallExtension(t.Context(), clusterapi.GeneratePatches, object, "patches.theirs", &clusterapi.GeneratePatchesRequest{
 		Items: []clusterapi.GeneratePatchesRequestItem{{
-			UID: "1", Object: runtime.RawExtension{Raw: []byte(`{}`)}, Variables: []clusterapi.Variable{{Name: "v", Value: clusterapi.JSON{Raw: []byte(`[1]`)}}},
+			UID: "1", Object: runtime.RawExtension{Raw: []byte(`{}`)},
+			Variables: []clusterapi.Variable{{Name: "v", Value: clusterapi.JSON{Raw: []byte(`[1]`)}}},
 		}},
 	}, patches); err != nil {
 		t.Fatal(err)

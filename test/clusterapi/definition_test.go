@@ -56,7 +56,8 @@ func (c crd) seen() map[string]any {
 		fields := map[string]string{}
 		collect(fields, "", v.Schema["openAPIV3Schema"].(map[string]any))
 		all[v.Name] = map[string]any{
-			"served": v.Served, "storage": v.Storage, "deprecated": v.Deprecated, "subresources": v.Subresources, "columns": v.Columns, "fields": fields,
+			"served": v.Served, "storage": v.Storage, "deprecated": v.Deprecated, "subresources": v.Subresources,
+			"columns": v.Columns, "fields": fields,
 		}
 	}
 	return all

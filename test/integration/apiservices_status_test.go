@@ -36,15 +36,19 @@ func TestStatusOfAPIService(t *testing.T) {
 		name, reason, patch, want string
 		subresources              []string
 	}{
-		{"taken away", "the other server is still available", `{"status": {"conditions": null}}`, "Available True Passed", []string{"status"}},
-		{"another service", "the named service doesn't exist", `{"spec": {"service": {"name": "absent"}}}`, "Available False ServiceNotFound", nil},
+		{"taken away", "the other server is still available", `{"status": {"conditions": null}}`,
+			"Available True Passed", []string{"status"}},
+		{"another service", "the named service doesn't exist", `{"spec": {"service": {"name": "absent"}}}`,
+			"Available False ServiceNotFound", nil},
 		{"another port", "the service has a port, but not this one", `{"spec": {"service": {"name": "kubernetes", "port": 8443}}}`,
 			`Available False ServicePortError: service/kubernetes in "default" is not listening on port 8443`, nil},
 		{"no endpoints", "the service has no address", `{"spec": {"service": {"name": "bare", "port": 443}}}`,
 			`Available False EndpointsNotFound: cannot find endpointslices for service/bare in "default"`, nil},
 		{"none ready", "this server sends no request to an endpoint that isn't ready", `{"spec": {"service": {"name": "idle"}}}`,
-			`Available False MissingEndpoints: endpointslices for service/idle in "default" have no addresses with port name "https"`, nil},
-		{"no service", "this server's own versions are always available", `{"spec": {"service": null, "caBundle": null}}`, "Available True Local", nil},
+			`Available False MissingEndpoints: endpointslices for service/idle in "default" have no addresses with port name "https"`,
+			nil},
+		{"no service", "this server's own versions are always available",
+			`{"spec": {"service": null, "caBundle": null}}`, "Available True Local", nil},
 	} {
 		must(services.Patch(t.Context(), "v1.tools.example.com", types.MergePatchType, []byte(test.patch), metav1.PatchOptions{}, test.subresources...))(t)
 		becomes(t, srv, test.want)

@@ -121,7 +121,8 @@ func TestEditedAPIServices(t *testing.T) {
 		{"priority", "the server restores an APIService of custom resources", "v1.example.com", `{"spec": {"versionPriority": 7}}`, true},
 		{"service", "the server restores the APIService, and no other server gets requests for custom resources", "v1.example.com",
 			`{"spec": {"versionPriority": 7, "service": {"namespace": "default", "name": "tools"}, "insecureSkipTLSVerify": true}}`, true},
-		{"built in", "the server creates the APIService at its start, and doesn't restore it later", "v1.apps", `{"spec": {"versionPriority": 7}}`, false},
+		{"built in", "the server creates the APIService at its start, and doesn't restore it later", "v1.apps",
+			`{"spec": {"versionPriority": 7}}`, false},
 		{"no label", "the server doesn't restore an APIService without the label", "v2.example.com",
 			`{"metadata": {"labels": {"kube-aggregator.kubernetes.io/automanaged": null}}, "spec": {"versionPriority": 7}}`, false},
 	} {
@@ -171,7 +172,8 @@ func TestAggregatedOpenAPIV2(t *testing.T) {
 			func() { must(services.Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t) },
 			[]string{"/apis/tools.example.com/v1/", "/apis/tools.example.com/v1/namespaces/{namespace}/hammers"},
 		},
-		{"gone", "requests for the API aren't passed on any more", func() { ok(t, services.Delete(t.Context(), "v1.tools.example.com", metav1.DeleteOptions{})) }, nil},
+		{"gone", "requests for the API aren't passed on any more",
+			func() { ok(t, services.Delete(t.Context(), "v1.tools.example.com", metav1.DeleteOptions{})) }, nil},
 	} {
 		test.change()
 		if diff := cmp.Diff(test.want, pathsOf(), cmpopts.EquateEmpty()); diff != "" {
@@ -471,8 +473,10 @@ func TestAggregatedAPIAtOtherPaths(t *testing.T) {
 		want               int
 	}{
 		{"the API", "the user has no role for this API", "/apis/tools.example.com/v1/namespaces/default/hammers", http.StatusForbidden},
-		{"two slashes", "the path has an empty group, and the user has every permission for the core group", "/apis//tools.example.com/v1/namespaces/default/hammers", http.StatusNotFound},
-		{"three slashes", "the path has an empty group, and the user has every permission for the core group", "/apis///tools.example.com/v1/namespaces/default/hammers", http.StatusNotFound},
+		{"two slashes", "the path has an empty group, and the user has every permission for the core group",
+			"/apis//tools.example.com/v1/namespaces/default/hammers", http.StatusNotFound},
+		{"three slashes", "the path has an empty group, and the user has every permission for the core group",
+			"/apis///tools.example.com/v1/namespaces/default/hammers", http.StatusNotFound},
 		{"no slash", "the path isn't below /apis", "/apistools.example.com/v1/namespaces/default/hammers", http.StatusForbidden},
 	} {
 		t.Run(test.name, func(t *testing.T) {

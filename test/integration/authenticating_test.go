@@ -130,11 +130,16 @@ func TestAuthenticatingToWebhooks(t *testing.T) {
 		{"service of another port", "the port is part of the name", service("ns1", "webhook1", port(8443)), "token of-port-8443"},
 		{"wildcard", "* stands for the segment before", service("ns1", "webhook2", nil), "name with password secret"},
 		{"wildcard of another port", "the port is part of the name", service("ns1", "webhook2", port(9443)), "token of-port-9443"},
-		{"port that nothing is said of", "the name lacks the port only if the port is 443", service("ns1", "webhook2", port(8443)), "token default"},
+		{"port that nothing is said of", "the name lacks the port only if the port is 443",
+			service("ns1", "webhook2", port(8443)), "token default"},
 		{"wildcard of two segments", "* stands for the first segments", service("ns2", "other", nil), "token of-all-services"},
 		{"default", "* alone stands for all hosts", service("ns2", "other", port(8443)), "token default"},
-		{"url", "host and port are the name", admissionregistrationv1.WebhookClientConfig{CABundle: own.pem, URL: new("https://" + url)}, "token of-the-url"},
-		{"url with a path", "the path is no part of the name", admissionregistrationv1.WebhookClientConfig{CABundle: own.pem, URL: new("https://" + url + "/a/b")}, "token of-the-url"},
+		{"url", "host and port are the name",
+			admissionregistrationv1.WebhookClientConfig{CABundle: own.pem, URL: new("https://" + url)},
+			"token of-the-url"},
+		{"url with a path", "the path is no part of the name",
+			admissionregistrationv1.WebhookClientConfig{CABundle: own.pem, URL: new("https://" + url + "/a/b")},
+			"token of-the-url"},
 	}
 	for _, version := range []struct {
 		name, reason string
@@ -142,8 +147,10 @@ func TestAuthenticatingToWebhooks(t *testing.T) {
 	}{
 		{"apiserver.config.k8s.io/v1", "v1 is the present version of the file", configurationV1},
 		{"apiserver.k8s.io/v1alpha1", "files in v1alpha1 still exist", configurationV1alpha1},
-		{"v1 with v1alpha1 in it", "the plugin's part may have another version than the file", append(configurationV1[:1:1], configurationV1alpha1[1:]...)},
-		{"v1alpha1 with v1 in it", "the plugin's part may have a newer version than the file", append(configurationV1alpha1[:1:1], configurationV1[1:]...)},
+		{"v1 with v1alpha1 in it", "the plugin's part may have another version than the file",
+			append(configurationV1[:1:1], configurationV1alpha1[1:]...)},
+		{"v1alpha1 with v1 in it", "the plugin's part may have a newer version than the file",
+			append(configurationV1alpha1[:1:1], configurationV1[1:]...)},
 	} {
 		t.Run(version.name, func(t *testing.T) {
 			options := []miniapitest.Option{configFile(write(t, "admission.yaml", fmt.Sprintf(configurationFile, append(slices.Clone(version.arguments), file, file)...)))}
@@ -182,10 +189,12 @@ func TestAuthenticatingByPlugin(t *testing.T) {
 	}{
 		{
 			"one each", "the mutating plugin is called first",
-			kubeconfig(t, "", map[string]*clientcmdapi.AuthInfo{"*": {Token: "validating"}}), kubeconfig(t, "", map[string]*clientcmdapi.AuthInfo{"*": {Token: "mutating"}}),
+			kubeconfig(t, "", map[string]*clientcmdapi.AuthInfo{"*": {Token: "validating"}}),
+			kubeconfig(t, "", map[string]*clientcmdapi.AuthInfo{"*": {Token: "mutating"}}),
 			[]string{"token mutating", "token validating"},
 		},
-		{"none", "a webhook doesn't get the credentials of other webhooks", kubeconfig(t, "", elsewhere), kubeconfig(t, "me", elsewhere), []string{"token current", "nobody"}},
+		{"none", "a webhook doesn't get the credentials of other webhooks", kubeconfig(t, "", elsewhere),
+			kubeconfig(t, "me", elsewhere), []string{"token current", "nobody"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			srv := miniapitest.Start(t, configFile(write(t, "admission.yaml", fmt.Sprintf(configurationFile, append(slices.Clone(configurationV1), tc.validating, tc.mutating)...))))
@@ -219,9 +228,14 @@ func TestAdmissionConfigurationFile(t *testing.T) {
 	for _, tc := range []struct{ name, reason, content, want string }{
 		{"path", "the configuration is in another file", byPath(plugin), ""},
 		{"path that isn't there", "the file doesn't exist", byPath("/missing.yaml"), "open /missing.yaml: no such file or directory"},
-		{"relative kubeconfig", "the path has no base", fmt.Sprintf(configurationFile, append(slices.Clone(configurationV1), "kubeconfig", "kubeconfig")...), "kubeConfigFile"},
-		{"kubeconfig that isn't there", "there are no credentials", fmt.Sprintf(configurationFile, append(slices.Clone(configurationV1), "/missing", "/missing")...), "/missing"},
-		{"another kind", "a ConfigMap is no admission configuration", "apiVersion: v1\nkind: ConfigMap\n", "no kind \"ConfigMap\" is registered"},
+		{"relative kubeconfig", "the path has no base",
+			fmt.Sprintf(configurationFile, append(slices.Clone(configurationV1), "kubeconfig", "kubeconfig")...),
+			"kubeConfigFile"},
+		{"kubeconfig that isn't there", "there are no credentials",
+			fmt.Sprintf(configurationFile, append(slices.Clone(configurationV1), "/missing", "/missing")...),
+			"/missing"},
+		{"another kind", "a ConfigMap is no admission configuration", "apiVersion: v1\nkind: ConfigMap\n",
+			"no kind \"ConfigMap\" is registered"},
 		{"unknown field", "an unknown field may be misspelt", byPath(plugin) + "  pth: a\n", `unknown field "plugins[0].pth"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

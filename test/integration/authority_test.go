@@ -54,7 +54,8 @@ func newAuthority() (*authority, error) {
 func (a *authority) issue(t testing.TB, name string, dnsNames ...string) pair {
 	t.Helper()
 	template := &x509.Certificate{
-		SerialNumber: must(rand.Int(rand.Reader, big.NewInt(1<<62)))(t), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: must(rand.Int(rand.Reader, big.NewInt(1<<62)))(t), Subject: pkix.Name{CommonName: name},
+		NotAfter: time.Now().Add(time.Hour),
 		DNSNames: dnsNames, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)

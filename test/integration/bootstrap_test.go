@@ -40,7 +40,8 @@ func TestEveryClusterHasTheSame(t *testing.T) {
 		"copied":      miniapitest.Start(t),
 		// The API refuses the endpoints of the service "kubernetes" with this address. The server starts nevertheless,
 		// and creates the other objects.
-		"one refused": miniapitest.Start(t, inprocess.WithServerOptions(func(o *server.Options) { o.ServerRun.AdvertiseAddress = net.IPv4(224, 0, 0, 5) })),
+		"one refused": miniapitest.Start(t,
+			inprocess.WithServerOptions(func(o *server.Options) { o.ServerRun.AdvertiseAddress = net.IPv4(224, 0, 0, 5) })),
 	} {
 		other, otherUIDs := whatItHas(t, srv)
 		if diff := cmp.Diff(first, other); diff != "" {

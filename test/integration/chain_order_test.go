@@ -69,8 +69,9 @@ func TestPluginsRefuseInOrder(t *testing.T) {
 			quota,
 			&nodev1.RuntimeClass{ObjectMeta: named("plain"), Handler: "plain"},
 			&rbacv1.ClusterRoleBinding{
-				ObjectMeta: named("nodes"), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-				Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:nodes"}},
+				ObjectMeta: named("nodes"),
+				RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+				Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:nodes"}},
 			},
 		))
 	admin := srv.Client()
@@ -99,11 +100,14 @@ func TestPluginsRefuseInOrder(t *testing.T) {
 
 	request := &podRequest{clientOf(t, srv, "system:node:a", "system:nodes"), "missing", &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "p", Labels: map[string]string{}, OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "a", UID: "u", BlockOwnerDeletion: new(true)}},
+			Name: "p", Labels: map[string]string{},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "a", UID: "u", BlockOwnerDeletion: new(true)}},
 		},
 		Spec: corev1.PodSpec{
-			ServiceAccountName: "missing", NodeSelector: map[string]string{"zone": "b"}, PriorityClassName: "missing", RuntimeClassName: new("missing"),
-			Overhead: memory("1Mi"), Tolerations: []corev1.Toleration{{Key: "anything", Operator: corev1.TolerationOpExists}}, HostNetwork: true,
+			ServiceAccountName: "missing", NodeSelector: map[string]string{"zone": "b"}, PriorityClassName: "missing",
+			RuntimeClassName: new("missing"),
+			Overhead:         memory("1Mi"),
+			Tolerations:      []corev1.Toleration{{Key: "anything", Operator: corev1.TolerationOpExists}}, HostNetwork: true,
 			Affinity: &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: "zone"}},
 			}},
@@ -120,23 +124,43 @@ func TestPluginsRefuseInOrder(t *testing.T) {
 		meet         func()
 	}{
 		{"NamespaceLifecycle", "the namespace doesn't exist", `namespaces "missing" not found`, func() { request.namespace = namespace }},
-		{"ServiceAccount", "the service account doesn't exist", `error looking up service account strict/missing`, func() { spec.ServiceAccountName = "robot" }},
-		{"NodeRestriction", "a node may create only mirror pods", `node "a" can only create mirror pods`, func() { request.user = clientOf(t, srv, "developer") }},
-		{"PodNodeSelector", "the namespace has another zone", `pod node label selector conflicts with its namespace node label selector`, func() { spec.NodeSelector["zone"] = "a" }},
-		{"Priority", "the priority class doesn't exist", `no PriorityClass with name missing was found`, func() { spec.PriorityClassName = "" }},
-		{"PodTolerationRestriction", "the namespace allows no such toleration", `conflict with its namespace whitelist`, func() { spec.Tolerations = nil }},
-		{"RuntimeClass", "the runtime class doesn't exist", `pod rejected: RuntimeClass "missing" not found`, func() { spec.RuntimeClassName = new("plain") }},
-		{"MutatingAdmissionPolicy", "policies come after plugins", `policy 'policy-m' with binding 'policy-m' denied request`, label("policy-m")},
-		{"MutatingAdmissionWebhook", "webhooks come after policies", `admission webhook "webhook-m.example.com" denied the request`, label("webhook-m")},
-		{"the API", "validation comes after all mutations", `spec.containers[0].name: Invalid value: "not a name"`, func() { spec.Containers[0].Name = "main" }},
-		{"LimitPodHardAntiAffinityTopology", "anti-affinity may only have the topology of nodes", `has TopologyKey zone but only key kubernetes.io/hostname is allowed`, func() { spec.Affinity = nil }},
-		{"LimitRanger", "the namespace has a maximum", `maximum memory usage per Container is 128Mi, but limit is 1Gi`, func() { spec.Containers[0].Resources.Limits[corev1.ResourceMemory] = resource.MustParse("64Mi") }},
-		{"ImagePolicyWebhook", "the backend refuses the image", `image policy webhook backend denied one or more images`, func() { spec.Containers[0].Image = "signed:1" }},
-		{"PodSecurity", "the namespace enforces the baseline", `violates PodSecurity "baseline:latest": host namespaces`, func() { spec.HostNetwork = false }},
-		{"OwnerReferencesPermissionEnforcement", "the user may not set the finalizers of nodes", `cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on`, func() { request.user = admin }},
-		{"RuntimeClass", "the class has no overhead", `pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead`, func() { spec.Overhead = nil }},
-		{"ValidatingAdmissionPolicy", "policies come after plugins", `ValidatingAdmissionPolicy 'policy-v' with binding 'policy-v' denied request`, label("policy-v")},
-		{"ValidatingAdmissionWebhook", "webhooks come after policies", `admission webhook "webhook-v.example.com" denied the request`, label("webhook-v")},
+		{"ServiceAccount", "the service account doesn't exist", `error looking up service account strict/missing`,
+			func() { spec.ServiceAccountName = "robot" }},
+		{"NodeRestriction", "a node may create only mirror pods", `node "a" can only create mirror pods`,
+			func() { request.user = clientOf(t, srv, "developer") }},
+		{"PodNodeSelector", "the namespace has another zone",
+			`pod node label selector conflicts with its namespace node label selector`,
+			func() { spec.NodeSelector["zone"] = "a" }},
+		{"Priority", "the priority class doesn't exist", `no PriorityClass with name missing was found`,
+			func() { spec.PriorityClassName = "" }},
+		{"PodTolerationRestriction", "the namespace allows no such toleration", `conflict with its namespace whitelist`,
+			func() { spec.Tolerations = nil }},
+		{"RuntimeClass", "the runtime class doesn't exist", `pod rejected: RuntimeClass "missing" not found`,
+			func() { spec.RuntimeClassName = new("plain") }},
+		{"MutatingAdmissionPolicy", "policies come after plugins",
+			`policy 'policy-m' with binding 'policy-m' denied request`, label("policy-m")},
+		{"MutatingAdmissionWebhook", "webhooks come after policies",
+			`admission webhook "webhook-m.example.com" denied the request`, label("webhook-m")},
+		{"the API", "validation comes after all mutations", `spec.containers[0].name: Invalid value: "not a name"`,
+			func() { spec.Containers[0].Name = "main" }},
+		{"LimitPodHardAntiAffinityTopology", "anti-affinity may only have the topology of nodes",
+			`has TopologyKey zone but only key kubernetes.io/hostname is allowed`, func() { spec.Affinity = nil }},
+		{"LimitRanger", "the namespace has a maximum", `maximum memory usage per Container is 128Mi, but limit is 1Gi`,
+			func() { spec.Containers[0].Resources.Limits[corev1.ResourceMemory] = resource.MustParse("64Mi") }},
+		{"ImagePolicyWebhook", "the backend refuses the image",
+			`image policy webhook backend denied one or more images`, func() { spec.Containers[0].Image = "signed:1" }},
+		{"PodSecurity", "the namespace enforces the baseline",
+			`violates PodSecurity "baseline:latest": host namespaces`, func() { spec.HostNetwork = false }},
+		{"OwnerReferencesPermissionEnforcement", "the user may not set the finalizers of nodes",
+			`cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on`,
+			func() { request.user = admin }},
+		{"RuntimeClass", "the class has no overhead",
+			`pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead`,
+			func() { spec.Overhead = nil }},
+		{"ValidatingAdmissionPolicy", "policies come after plugins",
+			`ValidatingAdmissionPolicy 'policy-v' with binding 'policy-v' denied request`, label("policy-v")},
+		{"ValidatingAdmissionWebhook", "webhooks come after policies",
+			`admission webhook "webhook-v.example.com" denied the request`, label("webhook-v")},
 		{"ResourceQuota", "a quota doesn't count pods that another step refuses", `exceeded quota: none`, func() {
 			ok(t, admin.CoreV1().ResourceQuotas(namespace).Delete(t.Context(), "none", metav1.DeleteOptions{}))
 		}},
@@ -226,7 +250,8 @@ func TestPluginsRefuseBetweenTheWebhooks(t *testing.T) {
 		}, "user not permitted to sign requests with signerName"},
 		{"ClusterTrustBundleAttest", "the user may not attest for the signer", "clustertrustbundles", func(ctx context.Context) error {
 			_, err := other.CertificatesV1().ClusterTrustBundles().Create(ctx, &certificatesv1.ClusterTrustBundle{
-				ObjectMeta: named("example.com:signer:a"), Spec: certificatesv1.ClusterTrustBundleSpec{SignerName: signer, TrustBundle: trust},
+				ObjectMeta: named("example.com:signer:a"),
+				Spec:       certificatesv1.ClusterTrustBundleSpec{SignerName: signer, TrustBundle: trust},
 			}, metav1.CreateOptions{})
 			return err
 		}, "user not permitted to attest for signerName"},

@@ -75,14 +75,17 @@ func TestClientConfig(t *testing.T) {
 	// The address of this service is given by an option, so that its port can be 443, the default. The addresses of the
 	// other services come from the API.
 	must(core.Services("my-namespace").Create(t.Context(), &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: "my-service"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
+		ObjectMeta: metav1.ObjectMeta{Name: "my-service"},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
 	}, metav1.CreateOptions{}))(t)
 	// This Service has endpoints. The Service of the other cases has an externalName.
 	must(core.Services("my-namespace").Create(t.Context(), &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: "with-endpoints"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "https", Port: 8443}}},
+		ObjectMeta: metav1.ObjectMeta{Name: "with-endpoints"},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "https", Port: 8443}}},
 	}, metav1.CreateOptions{}))(t)
 	must(srv.Client().DiscoveryV1().EndpointSlices("my-namespace").Create(t.Context(), &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Name: "with-endpoints-1", Labels: map[string]string{discoveryv1.LabelServiceName: "with-endpoints"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "with-endpoints-1",
+			Labels: map[string]string{discoveryv1.LabelServiceName: "with-endpoints"}},
 		AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"127.0.0.1"}}},
 		Ports: []discoveryv1.EndpointPort{{Name: new("https"), Port: port(listening)}},
 	}, metav1.CreateOptions{}))(t)
@@ -100,13 +103,17 @@ func TestClientConfig(t *testing.T) {
 		want         string
 	}{
 		{"url", "the path is optional", url(""), fmt.Sprintf("SNI localhost, host localhost:%d, path /", listening)},
-		{"url with a path", "it is used as it is", url("/my/path"), fmt.Sprintf("SNI localhost, host localhost:%d, path /my/path", listening)},
-		{"service", "port 443 and path / are the defaults", service(nil, nil), "SNI my-service.my-namespace.svc, host my-service.my-namespace.svc:443, path /"},
-		{"service with a path", "the server uses the path without a change", service(new("/my-path"), nil), "SNI my-service.my-namespace.svc, host my-service.my-namespace.svc:443, path /my-path"},
+		{"url with a path", "it is used as it is", url("/my/path"),
+			fmt.Sprintf("SNI localhost, host localhost:%d, path /my/path", listening)},
+		{"service", "port 443 and path / are the defaults", service(nil, nil),
+			"SNI my-service.my-namespace.svc, host my-service.my-namespace.svc:443, path /"},
+		{"service with a path", "the server uses the path without a change", service(new("/my-path"), nil),
+			"SNI my-service.my-namespace.svc, host my-service.my-namespace.svc:443, path /my-path"},
 		{"service with a port", "the port is a port of the Service", service(new("/my-path"), port(listening)),
 			fmt.Sprintf("SNI my-service.my-namespace.svc, host my-service.my-namespace.svc:%d, path /my-path", listening)},
 		{"service with endpoints", "the port of the service leads to the port of its endpoints", admissionregistrationv1.WebhookClientConfig{
-			CABundle: own.pem, Service: &admissionregistrationv1.ServiceReference{Namespace: "my-namespace", Name: "with-endpoints", Port: port(8443)},
+			CABundle: own.pem,
+			Service:  &admissionregistrationv1.ServiceReference{Namespace: "my-namespace", Name: "with-endpoints", Port: port(8443)},
 		}, "SNI with-endpoints.my-namespace.svc, host with-endpoints.my-namespace.svc:8443, path /"},
 	} {
 		for _, kind := range []func(string, http.Handler, ...change) hook{mutating, validating} {
@@ -157,7 +164,8 @@ func TestCABundle(t *testing.T) {
 		{"service unknown to the system", "the system doesn't trust the authority of the certificate", service("own", nil), unknown},
 		{"service of another name", "the certificate must be valid for NAME.NAMESPACE.svc", service("renamed", own.pem),
 			"x509: certificate is valid for localhost, own.hooks.svc, not renamed.hooks.svc"},
-		{"bundle that is none", "a caBundle must be PEM", url(ownPort, []byte("not PEM")), "could not get REST client: unable to load root certificates: unable to parse bytes as PEM block"},
+		{"bundle that is none", "a caBundle must be PEM", url(ownPort, []byte("not PEM")),
+			"could not get REST client: unable to load root certificates: unable to parse bytes as PEM block"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			install(t, srv, validating("hook", nil, at(tc.config)))

@@ -56,9 +56,11 @@ func TestConfigurationVersionsThatAreServed(t *testing.T) {
 		served       bool
 	}{
 		{"by default", "kube-apiserver no longer serves v1beta1", nil, false},
-		{"api/legacy", "api/legacy stands for the versions that kube-apiserver no longer serves", []miniapitest.Option{miniapitest.Legacy()}, true},
+		{"api/legacy", "api/legacy stands for the versions that kube-apiserver no longer serves",
+			[]miniapitest.Option{miniapitest.Legacy()}, true},
 		{"by name", "the version is named", []miniapitest.Option{miniapitest.WithAPIs(registrationV1beta1)}, true},
-		{"api/all", "api/all stands for all versions that kube-apiserver serves today", []miniapitest.Option{miniapitest.WithAPIs("api/all")}, false},
+		{"api/all", "api/all stands for all versions that kube-apiserver serves today",
+			[]miniapitest.Option{miniapitest.WithAPIs("api/all")}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -50,7 +50,8 @@ func TestConnectIsReviewed(t *testing.T) {
 		object             map[string]any
 	}{
 		{
-			"exec", "the query is the command", "/api/v1/namespaces/default/pods/web/exec?command=ls&command=-l&container=main&stdin=true&stdout=true&tty=true",
+			"exec", "the query is the command",
+			"/api/v1/namespaces/default/pods/web/exec?command=ls&command=-l&container=main&stdin=true&stdout=true&tty=true",
 			sessions, connection{"pods/exec", "PodExecOptions", "default", "web"},
 			map[string]any{"command": []any{"ls", "-l"}, "container": "main", "stdin": true, "stdout": true, "tty": true},
 		},
@@ -69,7 +70,8 @@ func TestConnectIsReviewed(t *testing.T) {
 			proxied, connection{"pods/proxy", "PodProxyOptions", "default", "web"}, nil,
 		},
 		{
-			"pod proxy with a path", "the path is an option, the port belongs to the name", "/api/v1/namespaces/default/pods/web:8080/proxy/a/b",
+			"pod proxy with a path", "the path is an option, the port belongs to the name",
+			"/api/v1/namespaces/default/pods/web:8080/proxy/a/b",
 			proxied, connection{"pods/proxy", "PodProxyOptions", "default", "web:8080"}, map[string]any{"path": "/a/b"},
 		},
 		{
@@ -156,7 +158,8 @@ func TestConnectGoesThroughTheChain(t *testing.T) {
 		}
 	})
 	for _, refusing := range []hook{
-		mutating("refuse", deny("no"), on("CONNECT", "v1", "pods/exec")), validating("refuse", deny("no"), on("CONNECT", "v1", "pods/exec")),
+		mutating("refuse", deny("no"), on("CONNECT", "v1", "pods/exec")),
+		validating("refuse", deny("no"), on("CONNECT", "v1", "pods/exec")),
 	} {
 		t.Run("refused", func(t *testing.T) {
 			install(t, srv, refusing)

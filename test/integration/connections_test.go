@@ -179,9 +179,11 @@ func TestConnectionsToSeveralEndpoints(t *testing.T) {
 		want         []string
 	}{
 		{"two of three are ready", "the calls are shared", func() {}, []string{"a", "b"}},
-		{"one is ready no longer", "the other endpoint gets all calls, over existing or new connections", func() { ready("a", false) }, []string{"b"}},
+		{"one is ready no longer", "the other endpoint gets all calls, over existing or new connections",
+			func() { ready("a", false) }, []string{"b"}},
 		{"another becomes ready", "the calls are shared again", func() { ready("c", true) }, []string{"b", "c"}},
-		{"a slice goes", "the endpoints of a deleted slice get no calls", func() { ok(t, endpointSlices.Delete(t.Context(), "b", metav1.DeleteOptions{})) }, []string{"c"}},
+		{"a slice goes", "the endpoints of a deleted slice get no calls",
+			func() { ok(t, endpointSlices.Delete(t.Context(), "b", metav1.DeleteOptions{})) }, []string{"c"}},
 	} {
 		step.change()
 		for _, calls := range backends {

@@ -133,7 +133,8 @@ func TestDisruptionBudget(t *testing.T) {
 	one := intstr.FromInt32(1)
 	budgets, pods := client.PolicyV1().PodDisruptionBudgets("default"), client.CoreV1().Pods("default")
 	must(budgets.Create(t.Context(), &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: &one, Selector: &metav1.LabelSelector{MatchLabels: labels}},
+		ObjectMeta: metav1.ObjectMeta{Name: "b"},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &one, Selector: &metav1.LabelSelector{MatchLabels: labels}},
 	}, metav1.CreateOptions{}))(t)
 	becomes := func(expected, healthy, allowed int32, reason string) {
 		t.Helper()
@@ -217,7 +218,8 @@ func TestCertificateSigningRequests(t *testing.T) {
 		request, key := requestOf(t, subject)
 		return must(client.CertificatesV1().CertificateSigningRequests().Create(t.Context(), &certificatesv1.CertificateSigningRequest{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec:       certificatesv1.CertificateSigningRequestSpec{Request: request, SignerName: signer, Usages: usages, ExpirationSeconds: new(int32(3600))},
+			Spec: certificatesv1.CertificateSigningRequestSpec{Request: request, SignerName: signer,
+				Usages: usages, ExpirationSeconds: new(int32(3600))},
 		}, metav1.CreateOptions{}))(t), key
 	}
 	approve := func(csr *certificatesv1.CertificateSigningRequest) {

@@ -39,7 +39,8 @@ func TestAmbiguousResources(t *testing.T) {
 		{"ingresses", "networking.k8s.io/v1", "the group extensions has ingresses only for old clients"},
 		{"events", "/v1", "the core group is before all others"},
 		{"horizontalpodautoscalers", "autoscaling/v2", "the preferred version isn't the first one"},
-		{"networkpolicies", "networking.k8s.io/v1", "custom resources of example.com, before it in the alphabet, don't hide those of Kubernetes"},
+		{"networkpolicies", "networking.k8s.io/v1",
+			"custom resources of example.com, before it in the alphabet, don't hide those of Kubernetes"},
 	} {
 		got, err := mapper.ResourceFor(schema.GroupVersionResource{Resource: test.resource})
 		if err != nil || got.Group+"/"+got.Version != test.want {
@@ -61,9 +62,12 @@ func TestChangedDefinitionIsDiscovered(t *testing.T) {
 		change       func(*definition)
 		want         string
 	}{
-		{"short name", "kubectl finds a resource by the short name", func(d *definition) { d.Spec.Names.ShortNames = []string{"gr"} }, "v1: gears [gr] []"},
-		{"another short name", "the old short name is free again", func(d *definition) { d.Spec.Names.ShortNames = []string{"ge"} }, "v1: gears [ge] []"},
-		{"category", "the command kubectl get all uses the category", func(d *definition) { d.Spec.Names.Categories = []string{"all"} }, "v1: gears [ge] [all]"},
+		{"short name", "kubectl finds a resource by the short name",
+			func(d *definition) { d.Spec.Names.ShortNames = []string{"gr"} }, "v1: gears [gr] []"},
+		{"another short name", "the old short name is free again",
+			func(d *definition) { d.Spec.Names.ShortNames = []string{"ge"} }, "v1: gears [ge] []"},
+		{"category", "the command kubectl get all uses the category",
+			func(d *definition) { d.Spec.Names.Categories = []string{"all"} }, "v1: gears [ge] [all]"},
 		{"subresource", "clients look for the subresource in discovery", func(d *definition) {
 			d.Spec.Versions[0].Subresources = &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}}
 		}, "v1: gears [ge] [all], gears/status [] []"},
@@ -191,7 +195,8 @@ func TestUnknownVersions(t *testing.T) {
 		{"/apis/apps/v9/", "a slash at the end doesn't matter", "application/json", status},
 		{"/apis/apps/v9/namespaces/default/deployments/x/status", "the resource is served in another version", "application/json", status},
 		{"/apis/apps/v1beta1/deployments", "the version is served on demand", "application/json", status},
-		{"/apis/apiextensions.k8s.io/v9/customresourcedefinitions", "the group of definitions is a group, too", "application/json", status},
+		{"/apis/apiextensions.k8s.io/v9/customresourcedefinitions", "the group of definitions is a group, too",
+			"application/json", status},
 		{"/apis/apiregistration.k8s.io/v9/apiservices", "the group of APIServices is a group, too", "application/json", status},
 		{"/api/v2/namespaces/default/pods", "the core group has other versions", "application/json", status},
 		{"/apis/nosuch.example.com/v1", "nothing serves the group", "text/plain; charset=utf-8", "404 page not found\n"},

@@ -52,7 +52,8 @@ func TestEffectiveLookups(t *testing.T) {
 		h := validating(name, nil, on("CREATE", "v1", "configmaps"), at(config))
 		h.NamespaceSelector = within(namespace)
 		return &admissionregistrationv1.ValidatingWebhookConfiguration{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"of": namespace}}, Webhooks: []admissionregistrationv1.ValidatingWebhook{h.validating()},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"of": namespace}},
+			Webhooks:   []admissionregistrationv1.ValidatingWebhook{h.validating()},
 		}
 	}
 	label := func(key, value string) func(context.Context, string) error {
@@ -126,14 +127,17 @@ func TestEffectiveLookups(t *testing.T) {
 				return err
 			}
 			_, err := registration.ValidatingWebhookConfigurations().Create(ctx, configuration(name, name, admissionregistrationv1.WebhookClientConfig{
-				CABundle: allowed.CABundle, Service: &admissionregistrationv1.ServiceReference{Namespace: name, Name: "hook", Path: new("/allow")},
+				CABundle: allowed.CABundle,
+				Service:  &admissionregistrationv1.ServiceReference{Namespace: name, Name: "hook", Path: new("/allow")},
 			}), create)
 			return err
 		},
 		on: func(ctx context.Context, name string) error {
 			_, err := client.DiscoveryV1().EndpointSlices(name).Create(ctx, &discoveryv1.EndpointSlice{
-				ObjectMeta: metav1.ObjectMeta{Name: "hook", Labels: map[string]string{discoveryv1.LabelServiceName: "hook"}}, AddressType: discoveryv1.AddressTypeIPv4,
-				Endpoints: []discoveryv1.Endpoint{{Addresses: []string{address.Hostname()}}}, Ports: []discoveryv1.EndpointPort{{Port: &target}},
+				ObjectMeta:  metav1.ObjectMeta{Name: "hook", Labels: map[string]string{discoveryv1.LabelServiceName: "hook"}},
+				AddressType: discoveryv1.AddressTypeIPv4,
+				Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{address.Hostname()}}},
+				Ports:       []discoveryv1.EndpointPort{{Port: &target}},
 			}, create)
 			return err
 		},

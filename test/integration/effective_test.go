@@ -294,7 +294,8 @@ func TestEffective(t *testing.T) {
 		name: "storage-class", reason: "classes that are used by default",
 		on: func(ctx context.Context, name string) error {
 			_, err := client.StorageV1().StorageClasses().Create(ctx, &storagev1.StorageClass{
-				ObjectMeta:  metav1.ObjectMeta{Name: name, Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}},
+				ObjectMeta: metav1.ObjectMeta{Name: name,
+					Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}},
 				Provisioner: "example.com/p",
 			}, create)
 			return err
@@ -310,8 +311,9 @@ func TestEffective(t *testing.T) {
 		name: "ingress-class", reason: "the ingress class that is used by default",
 		on: func(ctx context.Context, name string) error {
 			_, err := client.NetworkingV1().IngressClasses().Create(ctx, &networkingv1.IngressClass{
-				ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{networkingv1.AnnotationIsDefaultIngressClass: "true"}},
-				Spec:       networkingv1.IngressClassSpec{Controller: "example.com/c"},
+				ObjectMeta: metav1.ObjectMeta{Name: name,
+					Annotations: map[string]string{networkingv1.AnnotationIsDefaultIngressClass: "true"}},
+				Spec: networkingv1.IngressClassSpec{Controller: "example.com/c"},
 			}, create)
 			return err
 		},

@@ -106,7 +106,8 @@ func TestGarbageCollectionElsewhere(t *testing.T) {
 
 	// An owner of a kind that isn't served may exist, so its dependents stay.
 	must(maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept", OwnerReferences: []metav1.OwnerReference{
-		{APIVersion: "tools.example.com/v1", Kind: "Hammer", Name: "stays", UID: must(hammers.Get(t.Context(), "stays", metav1.GetOptions{}))(t).GetUID()},
+		{APIVersion: "tools.example.com/v1", Kind: "Hammer", Name: "stays",
+			UID: must(hammers.Get(t.Context(), "stays", metav1.GetOptions{}))(t).GetUID()},
 	}}}, metav1.CreateOptions{}))(t)
 	ok(t, clusterResources(srv, apiRegistration, "apiservices").Delete(t.Context(), "v1.tools.example.com", metav1.DeleteOptions{}))
 	first := must(maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "first"}}, metav1.CreateOptions{}))(t)

@@ -19,8 +19,10 @@ import (
 // newKinds maps a version of kube-apiserver to the resources that this version doesn't serve by default, but that the
 // next version does.
 var newKinds = map[string][]string{
-	"1.36": {"certificates.k8s.io/v1/clustertrustbundles", "certificates.k8s.io/v1/podcertificaterequests", "resource.k8s.io/v1/devicetaintrules", "storagemigration.k8s.io/v1/storageversionmigrations"},
-	"1.35": {"admissionregistration.k8s.io/v1/mutatingadmissionpolicies", "admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings"},
+	"1.36": {"certificates.k8s.io/v1/clustertrustbundles", "certificates.k8s.io/v1/podcertificaterequests",
+		"resource.k8s.io/v1/devicetaintrules", "storagemigration.k8s.io/v1/storageversionmigrations"},
+	"1.35": {"admissionregistration.k8s.io/v1/mutatingadmissionpolicies",
+		"admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings"},
 	"1.34": nil,
 }
 
@@ -71,16 +73,24 @@ func TestEmulatedVersionsOnDemand(t *testing.T) {
 		options               []miniapitest.Option
 		want                  map[string]bool
 	}{
-		{"beta", "1.35", "the kind was beta in 1.35", []miniapitest.Option{miniapitest.WithAPIs("admissionregistration.k8s.io/v1beta1")}, map[string]bool{v1beta1: true, v1: false}},
+		{"beta", "1.35", "the kind was beta in 1.35",
+			[]miniapitest.Option{miniapitest.WithAPIs("admissionregistration.k8s.io/v1beta1")},
+			map[string]bool{v1beta1: true, v1: false}},
 		{"all", "1.36", "workloads had no beta version in 1.36", []miniapitest.Option{miniapitest.WithAPIs("api/all")},
 			map[string]bool{"scheduling.k8s.io/v1beta1/workloads": false, "resource.k8s.io/v1beta2/devicetaintrules": true, v1: true}},
-		{"removed since", "1.36", "ipaddresses had a beta version before 1.37", []miniapitest.Option{miniapitest.WithAPIs("api/beta")}, map[string]bool{"networking.k8s.io/v1beta1/ipaddresses": true}},
-		{"legacy", "1.34", "api/legacy also stands for versions that 1.34 had already removed", []miniapitest.Option{miniapitest.Legacy()}, map[string]bool{"extensions/v1beta1/deployments": true, v1: false}},
+		{"removed since", "1.36", "ipaddresses had a beta version before 1.37",
+			[]miniapitest.Option{miniapitest.WithAPIs("api/beta")},
+			map[string]bool{"networking.k8s.io/v1beta1/ipaddresses": true}},
+		{"legacy", "1.34", "api/legacy also stands for versions that 1.34 had already removed",
+			[]miniapitest.Option{miniapitest.Legacy()},
+			map[string]bool{"extensions/v1beta1/deployments": true, v1: false}},
 		{"forward", "1.35", "clients of an enabled version may support only its next version",
-			[]miniapitest.Option{miniapitest.WithAPIs("admissionregistration.k8s.io/v1beta1"), forward(func(o *server.Options) { o.ServerRun.EmulationForwardCompatible = true })},
+			[]miniapitest.Option{miniapitest.WithAPIs("admissionregistration.k8s.io/v1beta1"),
+				forward(func(o *server.Options) { o.ServerRun.EmulationForwardCompatible = true })},
 			map[string]bool{v1beta1: true, v1: true}},
 		{"by name", "1.35", "the resource is named",
-			[]miniapitest.Option{miniapitest.WithAPIs(v1), forward(func(o *server.Options) { o.ServerRun.RuntimeConfigEmulationForwardCompatible = true })}, map[string]bool{v1: true}},
+			[]miniapitest.Option{miniapitest.WithAPIs(v1), forward(func(o *server.Options) { o.ServerRun.RuntimeConfigEmulationForwardCompatible = true })},
+			map[string]bool{v1: true}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			served := servedBy(t, miniapitest.Start(t, append(test.options, miniapitest.WithEmulatedVersion(test.version))...))
@@ -120,13 +130,24 @@ func TestEmulationRefused(t *testing.T) {
 		options      []miniapitest.Option
 		want         string
 	}{
-		{"old", "this server can't emulate 1.33", []miniapitest.Option{miniapitest.WithEmulatedVersion("1.33")}, "--emulated-version 1.33 is not between [1.34, 1.37"},
-		{"new", "the version doesn't exist yet", []miniapitest.Option{miniapitest.WithEmulatedVersion("1.99")}, "--emulated-version 1.99 is not between [1.34, 1.37"},
-		{"no version", "latest is no version of Kubernetes", []miniapitest.Option{miniapitest.WithEmulatedVersion("latest")}, `emulated version "latest"`},
-		{"two", "a server has one emulated version", []miniapitest.Option{miniapitest.WithEmulatedVersion("1.35"), miniapitest.WithEmulatedVersion("1.36")}, "1.35 and as 1.36"},
-		{"gate", "1.35 lacks the feature gate", []miniapitest.Option{miniapitest.WithEmulatedVersion("1.35"), miniapitest.WithFeatureGates(map[string]bool{"EtcdRangeStream": true})}, "EtcdRangeStream"},
-		{"resource", "1.35 lacks the resource", []miniapitest.Option{miniapitest.WithEmulatedVersion("1.35"), miniapitest.WithAPIs("admissionregistration.k8s.io/v1/mutatingadmissionpolicies")}, "introduced at 1.36 after the current version 1.35"},
-		{"version", "1.35 lacks the version", []miniapitest.Option{miniapitest.WithEmulatedVersion("1.35"), miniapitest.WithAPIs("storagemigration.k8s.io/v1")}, "storagemigration.k8s.io/v1"},
+		{"old", "this server can't emulate 1.33", []miniapitest.Option{miniapitest.WithEmulatedVersion("1.33")},
+			"--emulated-version 1.33 is not between [1.34, 1.37"},
+		{"new", "the version doesn't exist yet", []miniapitest.Option{miniapitest.WithEmulatedVersion("1.99")},
+			"--emulated-version 1.99 is not between [1.34, 1.37"},
+		{"no version", "latest is no version of Kubernetes",
+			[]miniapitest.Option{miniapitest.WithEmulatedVersion("latest")}, `emulated version "latest"`},
+		{"two", "a server has one emulated version",
+			[]miniapitest.Option{miniapitest.WithEmulatedVersion("1.35"), miniapitest.WithEmulatedVersion("1.36")},
+			"1.35 and as 1.36"},
+		{"gate", "1.35 lacks the feature gate",
+			[]miniapitest.Option{miniapitest.WithEmulatedVersion("1.35"), miniapitest.WithFeatureGates(map[string]bool{"EtcdRangeStream": true})},
+			"EtcdRangeStream"},
+		{"resource", "1.35 lacks the resource",
+			[]miniapitest.Option{miniapitest.WithEmulatedVersion("1.35"), miniapitest.WithAPIs("admissionregistration.k8s.io/v1/mutatingadmissionpolicies")},
+			"introduced at 1.36 after the current version 1.35"},
+		{"version", "1.35 lacks the version",
+			[]miniapitest.Option{miniapitest.WithEmulatedVersion("1.35"), miniapitest.WithAPIs("storagemigration.k8s.io/v1")},
+			"storagemigration.k8s.io/v1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			srv, err := miniapitest.New(t.Context(), test.options...)

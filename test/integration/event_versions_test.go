@@ -33,9 +33,11 @@ func TestManagedFieldsOfEvents(t *testing.T) {
 		want         []string
 	}{
 		{"both-core", "both managers use the same version", core, core, ofCore, []string{"first v1", "second v1"}},
-		{"both-group", "both managers use the same version", group, group, ofGroup, []string{"first events.k8s.io/v1", "second events.k8s.io/v1"}},
+		{"both-group", "both managers use the same version", group, group, ofGroup,
+			[]string{"first events.k8s.io/v1", "second events.k8s.io/v1"}},
 		{"group-core", "the fields of the first manager are unknown to core/v1", group, core, ofGroup, []string{"second v1"}},
-		{"core-group", "the fields of the first manager are unknown to events.k8s.io/v1", core, group, ofCore, []string{"second events.k8s.io/v1"}},
+		{"core-group", "the fields of the first manager are unknown to events.k8s.io/v1", core, group, ofCore,
+			[]string{"second events.k8s.io/v1"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

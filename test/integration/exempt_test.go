@@ -59,7 +59,8 @@ func refuseByPolicy(t *testing.T, srv *miniapitest.Server, mutates bool, match m
 		kind = "MutatingAdmissionPolicy"
 	}
 	for _, o := range []*unstructured.Unstructured{
-		object(configurationAPI, kind, "deny", policySpec(mutates, match)), object(configurationAPI, kind+"Binding", "deny", bindingSpec("deny", mutates)),
+		object(configurationAPI, kind, "deny", policySpec(mutates, match)),
+		object(configurationAPI, kind+"Binding", "deny", bindingSpec("deny", mutates)),
 	} {
 		must(clusterResources(srv, configurationAPI, resourceOf(o.GetKind())).Create(t.Context(), o, metav1.CreateOptions{}))(t)
 	}
@@ -76,7 +77,8 @@ func TestExemptReviews(t *testing.T) {
 		option miniapitest.Option
 	}{
 		{"by default", nil, nil},
-		{"without the feature gate", []string{"m", "v"}, miniapitest.WithFeatureGates(map[string]bool{"ExcludeAdmissionWebhookVirtualResources": false})},
+		{"without the feature gate", []string{"m", "v"},
+			miniapitest.WithFeatureGates(map[string]bool{"ExcludeAdmissionWebhookVirtualResources": false})},
 		{"in Kubernetes 1.36", []string{"m", "v"}, miniapitest.WithEmulatedVersion("1.36")},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -40,7 +40,8 @@ func TestMessagesOfFailedCalls(t *testing.T) {
 		{"no such port", "the service doesn't have the port", nil, admissionregistrationv1.WebhookClientConfig{
 			Service: &admissionregistrationv1.ServiceReference{Namespace: "default", Name: "kubernetes", Port: port(8443)},
 		}, `failed to call webhook: Post "https://kubernetes.default.svc:8443/?timeout=10s": no service port 8443 found for service "kubernetes"`},
-		{"the connection ends", "the webhook sends no response", hangUp, admissionregistrationv1.WebhookClientConfig{}, `failed to call webhook: Post "https://`},
+		{"the connection ends", "the webhook sends no response", hangUp, admissionregistrationv1.WebhookClientConfig{},
+			`failed to call webhook: Post "https://`},
 	} {
 		for _, kind := range []func(string, http.Handler, ...change) hook{mutating, validating} {
 			t.Run(tc.name, func(t *testing.T) {

@@ -69,11 +69,15 @@ func TestWrongChangesOfFaults(t *testing.T) {
 		want                             string
 		is                               func(error) bool
 	}{
-		{"invalid", "all faults of a request are checked before one is added", http.MethodPost, "", "faults: [{resources: [nodes], status: 502}, {status: 1}]", "fault number 2: status 1: must be the code of an error, 400 to 599", apierrors.IsBadRequest},
+		{"invalid", "all faults of a request are checked before one is added", http.MethodPost, "",
+			"faults: [{resources: [nodes], status: 502}, {status: 1}]",
+			"fault number 2: status 1: must be the code of an error, 400 to 599", apierrors.IsBadRequest},
 		{"no YAML", "the body must be read", http.MethodPost, "", "faults: [", "did not find expected", apierrors.IsBadRequest},
 		{"empty", "a request without faults has no effect", http.MethodPost, "", " ", "the body has no faults", apierrors.IsBadRequest},
-		{"name twice", "a fault is removed by its name", http.MethodPost, "", "faults: [{name: there, status: 500}]", `faults "there" already exists`, apierrors.IsAlreadyExists},
-		{"none of the name", "a misspelled name must not be ignored", http.MethodDelete, "/gone", "", `faults "gone" not found`, apierrors.IsNotFound},
+		{"name twice", "a fault is removed by its name", http.MethodPost, "", "faults: [{name: there, status: 500}]",
+			`faults "there" already exists`, apierrors.IsAlreadyExists},
+		{"none of the name", "a misspelled name must not be ignored", http.MethodDelete, "/gone", "",
+			`faults "gone" not found`, apierrors.IsNotFound},
 		{"method", "faults can't be updated", http.MethodPut, "", "faults: []", "PUT is not supported", apierrors.IsMethodNotSupported},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -95,8 +99,9 @@ func TestFaultsNeedPermission(t *testing.T) {
 	srv := miniapitest.Start(t, miniapitest.WithUser("ann"), miniapitest.WithUser("bob"))
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "faults"}, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{faults.Path}, Verbs: []string{"get", "post"}}}}
 	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "faults"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "faults"},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ann"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "faults"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "faults"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ann"}},
 	}
 	must(srv.Client().RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}))(t)
 	must(srv.Client().RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}))(t)

@@ -98,26 +98,35 @@ faults:
 		header             http.Header
 	}{
 		{
-			name: "too many requests", reason: "clients wait as long as the header says", path: "/api/v1/namespaces/default/pods/web", code: http.StatusTooManyRequests,
+			name: "too many requests", reason: "clients wait as long as the header says",
+			path: "/api/v1/namespaces/default/pods/web", code: http.StatusTooManyRequests,
 			want: metav1.Status{
-				Status: "Failure", Reason: "TooManyRequests", Code: 429, Message: "the server has received too many requests and has asked us to try again later (get pods web)",
+				Status: "Failure", Reason: "TooManyRequests", Code: 429,
+				Message: "the server has received too many requests and has asked us to try again later (get pods web)",
 				Details: &metav1.StatusDetails{Name: "web", Kind: "pods", RetryAfterSeconds: 7},
 			},
 			header: http.Header{"Retry-After": {"7"}, "Miniapi-Fault": {"busy: status 429 at request 1"}},
 		},
 		{
-			name: "own words", reason: "the fault can set the reason that a controller looks for", path: "/api/v1/secrets", code: http.StatusServiceUnavailable,
-			want:   metav1.Status{Status: "Failure", Reason: "Starting", Code: 503, Message: "please wait", Details: &metav1.StatusDetails{Kind: "secrets"}},
+			name: "own words", reason: "the fault can set the reason that a controller looks for",
+			path: "/api/v1/secrets", code: http.StatusServiceUnavailable,
+			want: metav1.Status{Status: "Failure", Reason: "Starting", Code: 503, Message: "please wait",
+				Details: &metav1.StatusDetails{Kind: "secrets"}},
 			header: http.Header{"Miniapi-Fault": {"down: status 503 at request 1"}},
 		},
 		{
-			name: "timeout", reason: "the server's words when the time of a request is over", path: "/api/v1/services", code: http.StatusGatewayTimeout,
-			want:   metav1.Status{Status: "Failure", Reason: "Timeout", Code: 504, Message: "Timeout: request did not complete within requested timeout - context deadline exceeded", Details: &metav1.StatusDetails{}},
+			name: "timeout", reason: "the server's words when the time of a request is over", path: "/api/v1/services",
+			code: http.StatusGatewayTimeout,
+			want: metav1.Status{Status: "Failure", Reason: "Timeout", Code: 504,
+				Message: "Timeout: request did not complete within requested timeout - context deadline exceeded",
+				Details: &metav1.StatusDetails{}},
 			header: http.Header{"Miniapi-Fault": {"late: timeout at request 1"}},
 		},
 		{
 			name: "path", reason: "a path that isn't a resource's", path: "/healthz", code: http.StatusInternalServerError,
-			want:   metav1.Status{Status: "Failure", Reason: "InternalError", Code: 500, Message: "an error on the server (\"injected by fault unhealthy\") has prevented the request from succeeding", Details: &metav1.StatusDetails{}},
+			want: metav1.Status{Status: "Failure", Reason: "InternalError", Code: 500,
+				Message: "an error on the server (\"injected by fault unhealthy\") has prevented the request from succeeding",
+				Details: &metav1.StatusDetails{}},
 			header: http.Header{"Miniapi-Fault": {"unhealthy: status 500 at request 1"}},
 		},
 		{name: "other", reason: "no fault selects the request", path: "/version", code: http.StatusOK, header: http.Header{}},
@@ -191,9 +200,11 @@ faults:
 	}{
 		{"stream", "the stream is reset, and the connection stays", "/api/v1/pods", http2, contains("INTERNAL_ERROR"), 0},
 		{"stream in HTTP/1.1", "HTTP/1.1 has no streams", "/api/v1/pods", plain(t, one), contains("EOF"), 0},
-		{"connection", "the operating system reports the reset", "/api/v1/secrets", http2, func(err error) bool { return errors.Is(err, syscall.ECONNRESET) }, 0},
+		{"connection", "the operating system reports the reset", "/api/v1/secrets", http2,
+			func(err error) bool { return errors.Is(err, syscall.ECONNRESET) }, 0},
 		{"truncated", "the rest of the body is missing", "/api/v1/namespaces", http2, contains("INTERNAL_ERROR"), 100},
-		{"truncated in HTTP/1.1", "the rest of the body is missing", "/api/v1/namespaces", plain(t, one), func(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }, 100},
+		{"truncated in HTTP/1.1", "the rest of the body is missing", "/api/v1/namespaces", plain(t, one),
+			func(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }, 100},
 	} {
 		// The cases don't run in parallel, because a reset of a connection ends the requests of other cases.
 		t.Run(test.name, func(t *testing.T) {

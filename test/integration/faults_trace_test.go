@@ -41,11 +41,19 @@ func TestFaultsOfRequestsAreTraced(t *testing.T) {
 		want                trace.Fault
 		line                string
 	}{
-		{"conflict", "the fault ends the request before admission", "conflict: true", update, "update", 409, 0, trace.Fault{Name: "it", Effect: "conflict", Number: 1}, "fault it: conflict, at request 1 of those that it selects"},
-		{"executed", "the write takes effect, so it has been admitted", "{status: 503, executed: true}", update, "update", 503, 1, trace.Fault{Name: "it", Effect: "status 503", Number: 1}, "fault it: status 503, at request 1"},
-		{"latency", "a delayed request is served", "latency: 1ms", update, "update", 200, 1, trace.Fault{Name: "it", Latency: trace.Duration(time.Millisecond), Number: 1}, "fault it: latency 1ms, at request 1"},
-		{"reset", "a request without a response has no status", "reset: stream", update, "update", 0, 0, trace.Fault{Name: "it", Effect: "reset", Number: 1}, "-> no response"},
-		{"read", "a read is recorded because of its fault", "status: 403", get, "get", 403, 0, trace.Fault{Name: "it", Effect: "status 403", Number: 1}, "fault it: status 403"},
+		{"conflict", "the fault ends the request before admission", "conflict: true", update, "update", 409, 0,
+			trace.Fault{Name: "it", Effect: "conflict", Number: 1},
+			"fault it: conflict, at request 1 of those that it selects"},
+		{"executed", "the write takes effect, so it has been admitted", "{status: 503, executed: true}", update,
+			"update", 503, 1, trace.Fault{Name: "it", Effect: "status 503", Number: 1},
+			"fault it: status 503, at request 1"},
+		{"latency", "a delayed request is served", "latency: 1ms", update, "update", 200, 1,
+			trace.Fault{Name: "it", Latency: trace.Duration(time.Millisecond), Number: 1},
+			"fault it: latency 1ms, at request 1"},
+		{"reset", "a request without a response has no status", "reset: stream", update, "update", 0, 0,
+			trace.Fault{Name: "it", Effect: "reset", Number: 1}, "-> no response"},
+		{"read", "a read is recorded because of its fault", "status: 403", get, "get", 403, 0,
+			trace.Fault{Name: "it", Effect: "status 403", Number: 1}, "fault it: status 403"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -101,9 +109,13 @@ func TestWhyNamesFaults(t *testing.T) {
 		name, reason, fault, want string
 		called                    bool
 	}{
-		{"request", "the request never reached admission", "{resources: [configmaps], verbs: [create], status: 500}", "was not called for CREATE of configmaps default/thing by system:admin: fault it: status 500 ended the request before admission: ", false},
-		{"call", "the webhook matched, and the fault broke the call", "{webhooks: ['*'], refuse: true}", "connection refused: the server injected fault it: refuse.", true},
-		{"wrong uid", "the webhook answered, and the fault changed the response", "{webhooks: ['*'], wrongUID: true}", "the server injected fault it: wrongUID.", true},
+		{"request", "the request never reached admission", "{resources: [configmaps], verbs: [create], status: 500}",
+			"was not called for CREATE of configmaps default/thing by system:admin: fault it: status 500 ended the request before admission: ",
+			false},
+		{"call", "the webhook matched, and the fault broke the call", "{webhooks: ['*'], refuse: true}",
+			"connection refused: the server injected fault it: refuse.", true},
+		{"wrong uid", "the webhook answered, and the fault changed the response", "{webhooks: ['*'], wrongUID: true}",
+			"the server injected fault it: wrongUID.", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -79,7 +79,8 @@ func TestFaultEndsAWatch(t *testing.T) {
 			{"close after events", "the events before are complete", "{close: true, after: 2}", false, []string{"ADDED a", "ADDED b"}},
 			{"close while open", "the fault finds the watch", "close: true", true, nil},
 			{"expire at once", "the resource version is too old", "expire: true", false, []string{"ERROR 410 Expired"}},
-			{"expire after events", "the error follows the events", "{expire: true, after: 2}", false, []string{"ADDED a", "ADDED b", "ERROR 410 Expired"}},
+			{"expire after events", "the error follows the events", "{expire: true, after: 2}", false,
+				[]string{"ADDED a", "ADDED b", "ERROR 410 Expired"}},
 			{"expire while open", "the fault finds the watch", "expire: true", true, []string{"ERROR 410 Expired"}},
 			{"truncate", "the stream is reset within an event", "truncate: 10", false, nil},
 		} {

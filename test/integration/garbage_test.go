@@ -203,12 +203,16 @@ func TestAbsentOwners(t *testing.T) {
 	}{
 		{"here", "the owner exists", present, true},
 		{"cluster-scoped", "an owner without a namespace may own objects in all namespaces", clusterRole, true},
-		{"no-such-owner", "no object has the name of the owner", other(func(r *metav1.OwnerReference) { r.Name, r.UID = "none", "8b3d2b0e-8f2c-4c55-a3f3-7f1d7a0d8f10" }), false},
-		{"other-uid", "the UID is that of an earlier object with the same name", other(func(r *metav1.OwnerReference) { r.UID = "8b3d2b0e-8f2c-4c55-a3f3-7f1d7a0d8f11" }), false},
+		{"no-such-owner", "no object has the name of the owner",
+			other(func(r *metav1.OwnerReference) { r.Name, r.UID = "none", "8b3d2b0e-8f2c-4c55-a3f3-7f1d7a0d8f10" }),
+			false},
+		{"other-uid", "the UID is that of an earlier object with the same name",
+			other(func(r *metav1.OwnerReference) { r.UID = "8b3d2b0e-8f2c-4c55-a3f3-7f1d7a0d8f11" }), false},
 		{"other-name", "the object with the UID has another name", other(func(r *metav1.OwnerReference) { r.Name = "other" }), false},
 		{"other-kind", "the object with the UID has another kind", other(func(r *metav1.OwnerReference) { r.Kind = "Secret" }), false},
 		{"other-namespace", "an owner owns nothing in another namespace", there, false},
-		{"unknown-kind", "the kind may be served later", other(func(r *metav1.OwnerReference) { r.APIVersion, r.Kind = "example.com/v1", "Unknown" }), true},
+		{"unknown-kind", "the kind may be served later",
+			other(func(r *metav1.OwnerReference) { r.APIVersion, r.Kind = "example.com/v1", "Unknown" }), true},
 	} {
 		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: test.name, OwnerReferences: []metav1.OwnerReference{test.owner}}}
 		must(client.CoreV1().ConfigMaps(f.namespace).Create(t.Context(), object, metav1.CreateOptions{}))(t)

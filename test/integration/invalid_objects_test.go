@@ -31,7 +31,8 @@ func TestInvalidObjects(t *testing.T) {
 		create       func(kubernetes.Interface) error
 		want         string
 	}{
-		{"service without a name", "an IPAddress needs the name of its service", service(""), `metadata.name: Required value: name or generateName is required`},
+		{"service without a name", "an IPAddress needs the name of its service", service(""),
+			`metadata.name: Required value: name or generateName is required`},
 		{"name of a service", "the IPAddress of the service can't have this name", service("a/b"), `metadata.name: Invalid value: "a/b"`},
 		{"node of a pod", "a plugin needs the labels of a node with an invalid name", func(c kubernetes.Interface) error {
 			_, err := c.CoreV1().Pods("default").Create(t.Context(), &corev1.Pod{

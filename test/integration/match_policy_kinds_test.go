@@ -152,7 +152,8 @@ func TestMatchPolicyOfOtherKinds(t *testing.T) {
 func convertBy(t testing.TB, srv *miniapitest.Server, resource string, converter http.Handler) {
 	t.Helper()
 	conversion := must(json.Marshal(map[string]any{"spec": map[string]any{"conversion": map[string]any{
-		"strategy": "Webhook", "webhook": map[string]any{"clientConfig": srv.Webhook("/convert", converter).ClientConfig(), "conversionReviewVersions": []string{"v1"}},
+		"strategy": "Webhook",
+		"webhook":  map[string]any{"clientConfig": srv.Webhook("/convert", converter).ClientConfig(), "conversionReviewVersions": []string{"v1"}},
 	}}}))(t)
 	must(clusterResources(srv, "apiextensions.k8s.io/v1", "customresourcedefinitions").Patch(t.Context(), resource+".example.com", types.MergePatchType, conversion, metav1.PatchOptions{}))(t)
 }

@@ -156,8 +156,11 @@ func TestMetricsOfMatchConditions(t *testing.T) {
 		name, reason, expression string
 		want                     []string
 	}{
-		{"excluded", "a false condition is no error", "false", []string{exclusions + `{kind="webhook",name="excluded-condition.example.com",operation="CREATE",type="validate"} 1`}},
-		{"failed", "a condition that can't be evaluated is counted as an error, and not as an exclusion", "object.nothing == 1", []string{failures + `{kind="webhook",name="failed-condition.example.com",operation="CREATE",type="validating"} 1`}},
+		{"excluded", "a false condition is no error", "false",
+			[]string{exclusions + `{kind="webhook",name="excluded-condition.example.com",operation="CREATE",type="validate"} 1`}},
+		{"failed", "a condition that can't be evaluated is counted as an error, and not as an exclusion",
+			"object.nothing == 1",
+			[]string{failures + `{kind="webhook",name="failed-condition.example.com",operation="CREATE",type="validating"} 1`}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -101,7 +101,8 @@ func TestMutatingPoliciesAndReinvocation(t *testing.T) {
 		},
 		calls: []string{"a"}, want: map[string]string{"made": "first", "p": "x", "a": "1"},
 	}, {
-		name: "if-needed", reason: "the policy is called again after the webhook's change, and the webhook after the policy's second change",
+		name:   "if-needed",
+		reason: "the policy is called again after the webhook's change, and the webhook after the policy's second change",
 		prepare: func(t *testing.T) *miniapitest.Recorder {
 			mutate(t, srv, "p", counts("p", ifNeeded), nil)
 			return install(t, srv, mutating("a", answering(inTurn(adds("a"), unchanged())), mayBeReinvoked))

@@ -33,14 +33,17 @@ func TestOddRequests(t *testing.T) {
 		{"a group by PUT", "the handler of most groups looks at no method", "PUT", "/apis/apps", "", response{list, `"kind":"APIGroup"`}},
 		{"the group of the aggregation layer", "the group has a route, because no other server adds to it", "PUT", "/apis/apiregistration.k8s.io", "",
 			response{refused, "the server does not allow this method on the requested resource"}},
-		{"the group of the aggregation layer by GET", "the route is for GET", "GET", "/apis/apiregistration.k8s.io", "", response{list, `"kind":"APIGroup"`}},
+		{"the group of the aggregation layer by GET", "the route is for GET", "GET", "/apis/apiregistration.k8s.io", "",
+			response{list, `"kind":"APIGroup"`}},
 		{"core versions by PUT", "the path has a route", "PUT", "/api", "", response{refused, "the server does not allow this method"}},
-		{"a version by PUT", "the path has a route", "PUT", "/apis/apps/v1", "", response{refused, "the server does not allow this method"}},
+		{"a version by PUT", "the path has a route", "PUT", "/apis/apps/v1", "",
+			response{refused, "the server does not allow this method"}},
 		{"an object of another kind", "the error has the name of kube-apiserver's internal type", "POST", "/api/v1/namespaces/default/configmaps", deployment,
 			response{http.StatusBadRequest, `Deployment in version \"v1\" cannot be handled as a ConfigMap: converting (v1.Deployment) to (core.ConfigMap): unknown conversion`}},
 		{"a subresource of another kind", "the internal type is of the kind's group", "PUT", "/apis/apps/v1/namespaces/default/deployments/d/scale", deployment,
 			response{http.StatusBadRequest, `converting (v1.Deployment) to (autoscaling.Scale): unknown conversion`}},
-		{"a document that isn't there", "only documents depend on the header Accept", "GET", "/openapi/v3/nosuch", "", response{http.StatusNotFound, ""}},
+		{"a document that isn't there", "only documents depend on the header Accept", "GET", "/openapi/v3/nosuch", "",
+			response{http.StatusNotFound, ""}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

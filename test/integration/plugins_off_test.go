@@ -100,7 +100,8 @@ func TestPluginsThatAreOff(t *testing.T) {
 		try: func(t *testing.T, srv *miniapitest.Server) string {
 			grant(t, srv, "somebody", rbacRule("", "*", "configmaps"))
 			_, err := clientOf(t, srv, "somebody").CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-				Name: "owned", OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "u", BlockOwnerDeletion: new(true)}},
+				Name:            "owned",
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "u", BlockOwnerDeletion: new(true)}},
 			}}, metav1.CreateOptions{})
 			return fmt.Sprint(err)
 		},
@@ -121,8 +122,9 @@ func TestPluginsThatAreOff(t *testing.T) {
 		options: []miniapitest.Option{miniapitest.WithObjects(
 			&corev1.Node{ObjectMeta: named("a")}, &corev1.Node{ObjectMeta: named("b")},
 			&rbacv1.ClusterRoleBinding{
-				ObjectMeta: named("nodes"), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-				Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:nodes"}},
+				ObjectMeta: named("nodes"),
+				RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+				Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:nodes"}},
 			},
 		)},
 		try: func(t *testing.T, srv *miniapitest.Server) string {
@@ -237,7 +239,8 @@ func TestAlwaysAdmit(t *testing.T) {
 		want         []string // the phases in which the plugin runs
 	}{
 		{"off", "no option turns the plugin on", nil, nil},
-		{"on", "the plugin is in both phases", []miniapitest.Option{miniapitest.WithAdmissionPlugins("AlwaysAdmit")}, []string{"admit", "validate"}},
+		{"on", "the plugin is in both phases", []miniapitest.Option{miniapitest.WithAdmissionPlugins("AlwaysAdmit")},
+			[]string{"admit", "validate"}},
 	} {
 		srv := miniapitest.Start(t, state.options...)
 		admissions := func(phase string) []string {

@@ -52,7 +52,8 @@ func TestPluginsOfPods(t *testing.T) {
 		namespaceWith("baseline", map[string]string{"pod-security.kubernetes.io/enforce": "baseline"}),
 		namespaceWith("warned", map[string]string{"pod-security.kubernetes.io/warn": "restricted"}),
 		in("limited", &corev1.LimitRange{ObjectMeta: named("l"), Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
-			Type: corev1.LimitTypeContainer, Default: memory("64Mi"), DefaultRequest: memory("32Mi"), Min: memory("16Mi"), Max: memory("128Mi"),
+			Type: corev1.LimitTypeContainer, Default: memory("64Mi"), DefaultRequest: memory("32Mi"),
+			Min: memory("16Mi"), Max: memory("128Mi"),
 		}}}}),
 		quota,
 		&schedulingv1.PriorityClass{ObjectMeta: named("urgent"), Value: 1000, PreemptionPolicy: new(corev1.PreemptNever)},
@@ -99,7 +100,8 @@ func TestPluginsOfPods(t *testing.T) {
 		name: "DefaultTolerationSeconds-own", reason: "the pod's own toleration stays",
 		change: func(p *corev1.Pod) {
 			p.Spec.Tolerations = []corev1.Toleration{{
-				Key: "node.kubernetes.io/not-ready", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(1)),
+				Key: "node.kubernetes.io/not-ready", Operator: corev1.TolerationOpExists,
+				Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(1)),
 			}}
 		},
 		shows: func(p *corev1.Pod) any { return tolerated(p) },
@@ -122,7 +124,8 @@ func TestPluginsOfPods(t *testing.T) {
 	}, {
 		name: "RuntimeClass", reason: "the class says what the pod costs, and where it runs",
 		change: func(p *corev1.Pod) { p.Spec.RuntimeClassName = new("heavy") },
-		shows:  func(p *corev1.Pod) any { return fmt.Sprint(p.Spec.Overhead.Memory(), p.Spec.NodeSelector) }, want: "8Mi map[runtime:heavy]",
+		shows:  func(p *corev1.Pod) any { return fmt.Sprint(p.Spec.Overhead.Memory(), p.Spec.NodeSelector) },
+		want:   "8Mi map[runtime:heavy]",
 	}, {
 		name: "RuntimeClass-unknown", reason: "the runtime class must exist",
 		change:  func(p *corev1.Pod) { p.Spec.RuntimeClassName = new("unknown") },
@@ -144,7 +147,8 @@ func TestPluginsOfPods(t *testing.T) {
 		refused: "failed quota: few: must specify limits.memory for: main",
 	}, {
 		name: "ResourceQuota-memory", reason: "the memory of pods is limited", namespace: "counted",
-		change: limited("1Gi"), refused: "exceeded quota: few, requested: limits.memory=1Gi, used: limits.memory=0, limited: limits.memory=128Mi",
+		change:  limited("1Gi"),
+		refused: "exceeded quota: few, requested: limits.memory=1Gi, used: limits.memory=0, limited: limits.memory=128Mi",
 	}, {
 		name: "ResourceQuota", reason: "a pod within the limits counts", namespace: "counted",
 		change: limited("100Mi"), shows: func(*corev1.Pod) any {
@@ -287,7 +291,8 @@ func TestQuotasOfClaims(t *testing.T) {
 	devices := func(ctx context.Context, namespace, name string) error {
 		_, err := client.ResourceV1().ResourceClaims(namespace).Create(ctx, &resourcev1.ResourceClaim{ObjectMeta: named(name), Spec: resourcev1.ResourceClaimSpec{
 			Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
-				Name: "r", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 2},
+				Name:    "r",
+				Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 2},
 			}}},
 		}}, metav1.CreateOptions{})
 		return err
@@ -302,8 +307,10 @@ func TestQuotasOfClaims(t *testing.T) {
 	}{
 		{"storage", "the second claim would exceed the storage of the quota", "requests.storage", "1Gi", "1Gi", volume("fast"), true},
 		{"claims", "each claim counts as one", "persistentvolumeclaims", "1", "1", volume("fast"), true},
-		{"class", "a class has a quota of its own", "fast.storageclass.storage.k8s.io/requests.storage", "1Gi", "1Gi", volume("fast"), true},
-		{"other-class", "the quota is of another class", "slow.storageclass.storage.k8s.io/requests.storage", "0", "0", volume("fast"), false},
+		{"class", "a class has a quota of its own", "fast.storageclass.storage.k8s.io/requests.storage", "1Gi", "1Gi",
+			volume("fast"), true},
+		{"other-class", "the quota is of another class", "slow.storageclass.storage.k8s.io/requests.storage", "0", "0",
+			volume("fast"), false},
 		{"devices", "a claim requests two devices", "gpu.deviceclass.resource.k8s.io/devices", "3", "2", devices, true},
 		{"other-devices", "the quota is of another class", "nic.deviceclass.resource.k8s.io/devices", "0", "0", devices, false},
 	} {

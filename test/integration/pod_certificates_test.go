@@ -58,8 +58,10 @@ func TestPodCertificateRequests(t *testing.T) {
 	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	digest := sha256.Sum256([]byte("uid-p"))
 	old := &certificatesv1beta1.PodCertificateRequest{ObjectMeta: named("old"), Spec: certificatesv1beta1.PodCertificateRequestSpec{
-		SignerName: signer, PodName: "p", PodUID: "uid-p", ServiceAccountName: "default", ServiceAccountUID: "uid-a", NodeName: "n", NodeUID: "uid-n",
-		PKIXPublicKey: must(x509.MarshalPKIXPublicKey(key.Public()))(t), ProofOfPossession: must(ecdsa.SignASN1(rand.Reader, key, digest[:]))(t),
+		SignerName: signer, PodName: "p", PodUID: "uid-p", ServiceAccountName: "default", ServiceAccountUID: "uid-a",
+		NodeName: "n", NodeUID: "uid-n",
+		PKIXPublicKey:     must(x509.MarshalPKIXPublicKey(key.Public()))(t),
+		ProofOfPossession: must(ecdsa.SignASN1(rand.Reader, key, digest[:]))(t),
 	}}
 	install(t, srv, mutating("v1", patch(miniapitest.Add("/metadata/labels", map[string]string{"seen": "v1"})), matchPolicy(equivalent),
 		on("CREATE", "certificates.k8s.io/v1", "podcertificaterequests")))
@@ -69,7 +71,8 @@ func TestPodCertificateRequests(t *testing.T) {
 	}
 	request := must(srv.Client().CertificatesV1().PodCertificateRequests("default").Create(t.Context(), &certificatesv1.PodCertificateRequest{
 		ObjectMeta: named("new"), Spec: certificatesv1.PodCertificateRequestSpec{
-			SignerName: signer, PodName: "p", PodUID: "uid-p", ServiceAccountName: "default", ServiceAccountUID: "uid-a", NodeName: "other", NodeUID: "uid-o",
+			SignerName: signer, PodName: "p", PodUID: "uid-p", ServiceAccountName: "default",
+			ServiceAccountUID: "uid-a", NodeName: "other", NodeUID: "uid-o",
 			StubPKCS10Request: must(x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key))(t),
 		},
 	}, metav1.CreateOptions{}))(t)
@@ -84,7 +87,8 @@ func TestPodCertificateRequests(t *testing.T) {
 	status := certificatesv1.PodCertificateRequestStatus{
 		Conditions:       []metav1.Condition{{Type: certificatesv1.PodCertificateRequestConditionTypeIssued, Status: metav1.ConditionTrue, Reason: "Test", LastTransitionTime: metav1.Now()}},
 		CertificateChain: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
-		NotBefore:        &metav1.Time{Time: begin}, BeginRefreshAt: &metav1.Time{Time: begin.Add(30 * time.Minute)}, NotAfter: &metav1.Time{Time: begin.Add(time.Hour)},
+		NotBefore:        &metav1.Time{Time: begin}, BeginRefreshAt: &metav1.Time{Time: begin.Add(30 * time.Minute)},
+		NotAfter: &metav1.Time{Time: begin.Add(time.Hour)},
 	}
 	access := rbacRule("certificates.k8s.io", "*", "podcertificaterequests", "podcertificaterequests/status")
 	grant(t, srv, "signer", access, actsFor(signer, "sign"))

@@ -132,10 +132,12 @@ func TestPolicyBindings(t *testing.T) {
 		name: "audit", reason: "Audit tells the operator alone", audited: []auditedFailure{{"audit", "no", []string{"Audit"}}},
 		bindings: []admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{binding(audit)},
 	}, {
-		name: "warn-and-audit", reason: "both", warnedBy: []string{"warn-and-audit"}, audited: []auditedFailure{{"warn-and-audit", "no", []string{"Warn", "Audit"}}},
+		name: "warn-and-audit", reason: "both", warnedBy: []string{"warn-and-audit"},
+		audited:  []auditedFailure{{"warn-and-audit", "no", []string{"Warn", "Audit"}}},
 		bindings: []admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{binding(warn, audit)},
 	}, {
-		name: "deny-and-audit", reason: "a refused request has audit annotations too", refusedBy: "deny-and-audit", audited: []auditedFailure{{"deny-and-audit", "no", []string{"Deny", "Audit"}}},
+		name: "deny-and-audit", reason: "a refused request has audit annotations too", refusedBy: "deny-and-audit",
+		audited:  []auditedFailure{{"deny-and-audit", "no", []string{"Deny", "Audit"}}},
 		bindings: []admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{binding(deny, audit)},
 	}, {
 		name: "several", reason: "each binding has its own validation actions", refusedBy: "several-b", warnedBy: []string{"several"},

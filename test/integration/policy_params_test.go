@@ -60,16 +60,18 @@ func TestPolicyParams(t *testing.T) {
 		admitted: []string{"one-x"}, refused: map[string]string{"d-x": "must begin with one-"},
 	}, {
 		name: "selected", reason: "the validation must be true for all parameters that the selector finds",
-		ref: admissionregistrationv1.ParamRef{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"limits": "one"}}}, namespace: "one",
-		admitted: []string{"one-a"}, refused: map[string]string{"one-b": "must begin with one-a"},
+		ref:       admissionregistrationv1.ParamRef{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"limits": "one"}}},
+		namespace: "one",
+		admitted:  []string{"one-a"}, refused: map[string]string{"one-b": "must begin with one-a"},
 	}, {
 		name: "all", reason: "an empty selector finds all parameters of the namespace",
 		ref: admissionregistrationv1.ParamRef{Selector: &metav1.LabelSelector{}}, namespace: metav1.NamespaceDefault,
 		refused: map[string]string{"one-x": "must begin with d-"},
 	}, {
 		name: "missing-refuses", reason: "parameterNotFoundAction Deny refuses the request if the parameter is missing",
-		ref:     admissionregistrationv1.ParamRef{Name: "limits", ParameterNotFoundAction: new(denyIfNotFound)},
-		refused: map[string]string{"x": "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"}, namespace: "two",
+		ref:       admissionregistrationv1.ParamRef{Name: "limits", ParameterNotFoundAction: new(denyIfNotFound)},
+		refused:   map[string]string{"x": "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"},
+		namespace: "two",
 	}, {
 		name: "missing-admits", reason: "parameterNotFoundAction Allow allows the request if the parameter is missing",
 		ref:      admissionregistrationv1.ParamRef{Name: "limits", ParameterNotFoundAction: new(allowIfNotFound)},
@@ -77,13 +79,16 @@ func TestPolicyParams(t *testing.T) {
 	}, {
 		name: "nothing-selected-refuses", reason: "the action for missing parameters also applies if a selector finds none",
 		ref: admissionregistrationv1.ParamRef{
-			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"limits": "none"}}, ParameterNotFoundAction: new(denyIfNotFound),
+			Selector:                &metav1.LabelSelector{MatchLabels: map[string]string{"limits": "none"}},
+			ParameterNotFoundAction: new(denyIfNotFound),
 		},
-		refused: map[string]string{"x": "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"}, namespace: "two",
+		refused:   map[string]string{"x": "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"},
+		namespace: "two",
 	}, {
 		name: "nothing-selected-admits", reason: "the request is allowed if a selector finds no parameters and the action is Allow",
 		ref: admissionregistrationv1.ParamRef{
-			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"limits": "none"}}, ParameterNotFoundAction: new(allowIfNotFound),
+			Selector:                &metav1.LabelSelector{MatchLabels: map[string]string{"limits": "none"}},
+			ParameterNotFoundAction: new(allowIfNotFound),
 		},
 		admitted: []string{"x"}, namespace: "two",
 	}}
@@ -134,7 +139,8 @@ func TestPolicyParamsOfCustomResources(t *testing.T) {
 		Validations:      []admissionregistrationv1.Validation{{Expression: "object.data.size in params.spec.sizes"}},
 	}}, admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
 		ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-		ParamRef:          &admissionregistrationv1.ParamRef{Name: "sizes", Namespace: metav1.NamespaceDefault, ParameterNotFoundAction: new(denyIfNotFound)},
+		ParamRef: &admissionregistrationv1.ParamRef{Name: "sizes", Namespace: metav1.NamespaceDefault,
+			ParameterNotFoundAction: new(denyIfNotFound)},
 	})
 	widgets := resources(srv, "example.com/v1", "widgets")
 	widget := func(sizes ...any) *unstructured.Unstructured {
@@ -195,7 +201,8 @@ func TestPolicyParamsDefinedAnew(t *testing.T) {
 		Validations: []admissionregistrationv1.Validation{{Expression: "params.spec.open == true"}},
 	}}, admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
 		ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-		ParamRef:          &admissionregistrationv1.ParamRef{Selector: &metav1.LabelSelector{}, ParameterNotFoundAction: new(allowIfNotFound)},
+		ParamRef: &admissionregistrationv1.ParamRef{Selector: &metav1.LabelSelector{},
+			ParameterNotFoundAction: new(allowIfNotFound)},
 	})
 	definitions := srv.DynamicClient().Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
 	for _, test := range []struct {
@@ -205,15 +212,20 @@ func TestPolicyParamsDefinedAnew(t *testing.T) {
 		namespace    string // the namespace of the parameter
 		refused      bool
 	}{{
-		name: "first", reason: "a lock without a namespace is for objects in all namespaces", plural: "locks", scope: apiextensionsv1.ClusterScoped, refused: true,
+		name: "first", reason: "a lock without a namespace is for objects in all namespaces", plural: "locks",
+		scope: apiextensionsv1.ClusterScoped, refused: true,
 	}, {
-		name: "namespaced", reason: "a lock in another namespace doesn't apply", plural: "locks", scope: apiextensionsv1.NamespaceScoped, namespace: metav1.NamespaceSystem,
+		name: "namespaced", reason: "a lock in another namespace doesn't apply", plural: "locks",
+		scope: apiextensionsv1.NamespaceScoped, namespace: metav1.NamespaceSystem,
 	}, {
-		name: "namespaced again", reason: "locks are looked for in the namespace", plural: "locks", scope: apiextensionsv1.NamespaceScoped, namespace: metav1.NamespaceDefault, refused: true,
+		name: "namespaced again", reason: "locks are looked for in the namespace", plural: "locks",
+		scope: apiextensionsv1.NamespaceScoped, namespace: metav1.NamespaceDefault, refused: true,
 	}, {
-		name: "renamed", reason: "the new definition has another plural name for locks", plural: "padlocks", scope: apiextensionsv1.NamespaceScoped, namespace: metav1.NamespaceDefault, refused: true,
+		name: "renamed", reason: "the new definition has another plural name for locks", plural: "padlocks",
+		scope: apiextensionsv1.NamespaceScoped, namespace: metav1.NamespaceDefault, refused: true,
 	}, {
-		name: "without namespaces", reason: "a lock without a namespace is again for objects in all namespaces", plural: "padlocks", scope: apiextensionsv1.ClusterScoped, refused: true,
+		name: "without namespaces", reason: "a lock without a namespace is again for objects in all namespaces",
+		plural: "padlocks", scope: apiextensionsv1.ClusterScoped, refused: true,
 	}} {
 		definition := object("apiextensions.k8s.io/v1", "CustomResourceDefinition", test.plural+".example.com", map[string]any{"spec": map[string]any{
 			"group": "example.com", "scope": string(test.scope), "names": map[string]any{"kind": "Lock", "plural": test.plural},
@@ -257,7 +269,8 @@ func TestPolicyParamsOfAnotherSchema(t *testing.T) {
 		Validations: []admissionregistrationv1.Validation{{Expression: "has(params.spec.open)"}},
 	}}, admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
 		ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-		ParamRef:          &admissionregistrationv1.ParamRef{Selector: &metav1.LabelSelector{}, ParameterNotFoundAction: new(denyIfNotFound)},
+		ParamRef: &admissionregistrationv1.ParamRef{Selector: &metav1.LabelSelector{},
+			ParameterNotFoundAction: new(denyIfNotFound)},
 	})
 	patch := func(client dynamic.ResourceInterface, name string, change map[string]any) {
 		body, err := json.Marshal(change)
@@ -316,16 +329,27 @@ func TestPolicyParamsNeedPermission(t *testing.T) {
 			less         *rbacv1.PolicyRule // a permission that is too small
 			enough       rbacv1.PolicyRule
 		}{
-			{"new policy", "the author has no permission for the new kind of parameters", "AdmissionPolicy", nil, policy(mutates, secrets), allSecrets, &onSecret, rbacRule("", "get", "secrets")},
+			{"new policy", "the author has no permission for the new kind of parameters", "AdmissionPolicy", nil,
+				policy(mutates, secrets), allSecrets, &onSecret, rbacRule("", "get", "secrets")},
 			{"policy with other parameters", "the author has no permission for the new kind of parameters", "AdmissionPolicy",
-				policy(mutates, map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}), policy(mutates, secrets), allSecrets, &onSecret, rbacRule("", "get", "secrets")},
-			{"policy with the same parameters", "the update gives the author no access to further objects", "AdmissionPolicy", policy(mutates, secrets), policy(mutates, secrets), "", nil, rbacv1.PolicyRule{}},
-			{"policy without parameters", "a policy without parameters reveals no objects", "AdmissionPolicy", nil, policy(mutates, nil), "", nil, rbacv1.PolicyRule{}},
-			{"new binding by name", "permission for the one object is enough", "AdmissionPolicyBinding", nil, bound(mutates, byName("s")), theSecret, nil, onSecret},
-			{"new binding by a selector", "the selector may find any object", "AdmissionPolicyBinding", nil, bound(mutates, selected), theSecrets, &onSecret, rbacRule("", "list", "secrets")},
-			{"binding to other parameters", "the author has no permission for the newly named object", "AdmissionPolicyBinding", bound(mutates, byName("other")), bound(mutates, byName("s")), theSecret, nil, onSecret},
-			{"binding to the same parameters", "the update gives the author no access to further objects", "AdmissionPolicyBinding", bound(mutates, byName("s")), bound(mutates, byName("s")), "", nil, rbacv1.PolicyRule{}},
-			{"binding without parameters", "a binding without parameters reveals no objects", "AdmissionPolicyBinding", nil, bound(mutates, nil), "", nil, rbacv1.PolicyRule{}},
+				policy(mutates, map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}), policy(mutates, secrets),
+				allSecrets, &onSecret, rbacRule("", "get", "secrets")},
+			{"policy with the same parameters", "the update gives the author no access to further objects",
+				"AdmissionPolicy", policy(mutates, secrets), policy(mutates, secrets), "", nil, rbacv1.PolicyRule{}},
+			{"policy without parameters", "a policy without parameters reveals no objects", "AdmissionPolicy", nil,
+				policy(mutates, nil), "", nil, rbacv1.PolicyRule{}},
+			{"new binding by name", "permission for the one object is enough", "AdmissionPolicyBinding", nil,
+				bound(mutates, byName("s")), theSecret, nil, onSecret},
+			{"new binding by a selector", "the selector may find any object", "AdmissionPolicyBinding", nil,
+				bound(mutates, selected), theSecrets, &onSecret, rbacRule("", "list", "secrets")},
+			{"binding to other parameters", "the author has no permission for the newly named object",
+				"AdmissionPolicyBinding", bound(mutates, byName("other")), bound(mutates, byName("s")), theSecret, nil,
+				onSecret},
+			{"binding to the same parameters", "the update gives the author no access to further objects",
+				"AdmissionPolicyBinding", bound(mutates, byName("s")), bound(mutates, byName("s")), "", nil,
+				rbacv1.PolicyRule{}},
+			{"binding without parameters", "a binding without parameters reveals no objects", "AdmissionPolicyBinding",
+				nil, bound(mutates, nil), "", nil, rbacv1.PolicyRule{}},
 		} {
 			t.Run(prefix+" "+test.name, func(t *testing.T) {
 				kind := prefix + test.kind

@@ -79,11 +79,13 @@ func TestPolicyTypeChecking(t *testing.T) {
 		},
 	}, {
 		name: "custom-resource", reason: "types that are defined in the API",
-		match: matchResources("*", "example.com/v1", "widgets"), validation: admissionregistrationv1.Validation{Expression: "object.size == 1"},
-		want: map[string]string{"spec.validations[0].expression": "undefined field 'size'"},
+		match:      matchResources("*", "example.com/v1", "widgets"),
+		validation: admissionregistrationv1.Validation{Expression: "object.size == 1"},
+		want:       map[string]string{"spec.validations[0].expression": "undefined field 'size'"},
 	}, {
 		name: "params", reason: "the expressions for parameters are checked by their type",
-		match: matchResources("*", "apps/v1", "deployments"), params: &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"},
+		match:      matchResources("*", "apps/v1", "deployments"),
+		params:     &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"},
 		validation: admissionregistrationv1.Validation{Expression: "params.date == 'x'"},
 		want:       map[string]string{"spec.validations[0].expression": "undefined field 'date'"},
 	}}

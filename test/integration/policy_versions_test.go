@@ -31,7 +31,8 @@ func TestPoliciesOfAnyVersion(t *testing.T) {
 				{"ValidatingAdmissionPolicy", "the message shows that the policy applies", map[string]any{"matchConstraints": match, "validations": []any{map[string]any{
 					"expression": `object.data.size != "9"`, "message": "too large for " + version,
 				}}}},
-				{"ValidatingAdmissionPolicyBinding", "the binding has the action Deny", map[string]any{"policyName": "policy", "validationActions": []any{"Deny"}}},
+				{"ValidatingAdmissionPolicyBinding", "the binding has the action Deny",
+					map[string]any{"policyName": "policy", "validationActions": []any{"Deny"}}},
 			} {
 				written := clusterResources(srv, version, resourceOf(o.kind))
 				must(written.Create(t.Context(), object(version, o.kind, "policy", map[string]any{"spec": o.spec}), metav1.CreateOptions{}))(t)

@@ -161,8 +161,10 @@ func TestAuthorizationConfigThatChanges(t *testing.T) {
 		{"empty", "most programs truncate a file before they write", ""},
 		{"invalid", "the server wouldn't start with this content", head + rbac + rbac},
 		{"without a mode", "RBAC stays, kube-apiserver says", head + ann},
-		{"with another mode", "the objects that a mode needs are watched only from the start", head + ann + rbac + "\n- {type: Node, name: node}"},
-		{"webhook without a kubeconfig", "the webhook has no address", head + rbac + strings.Replace(ann, "kubeConfigFile: \"", "kubeConfigFile: \"/nowhere", 1)},
+		{"with another mode", "the objects that a mode needs are watched only from the start",
+			head + ann + rbac + "\n- {type: Node, name: node}"},
+		{"webhook without a kubeconfig", "the webhook has no address",
+			head + rbac + strings.Replace(ann, "kubeConfigFile: \"", "kubeConfigFile: \"/nowhere", 1)},
 	} {
 		t.Run(wrong.name, func(t *testing.T) {
 			failing(t, srv, "authorization", func() { replace(t, file, wrong.content) })

@@ -27,9 +27,12 @@ func TestStatusOfNewObjects(t *testing.T) {
 		{"persistentvolumeclaims", "only the defaults set the phase", fields{"phase": "Pending"}, fields{}, fields{"phase": "Pending"}},
 		{"persistentvolumes", "the defaults and the server set the phase", fields{"phase": "Pending"}, fields{"phase": "Pending", "lastPhaseTransitionTime": nil},
 			fields{"phase": "Pending", "lastPhaseTransitionTime": nil}},
-		{"namespaces", "the defaults and the server set the phase", fields{"phase": "Active"}, fields{"phase": "Active"}, fields{"phase": "Active"}},
-		{"pods", "only the server sets the phase", fields{}, fields{"phase": "Pending", "qosClass": "BestEffort"}, fields{"phase": "Pending", "qosClass": "BestEffort"}},
-		{"services", "a service has no phase", fields{"loadBalancer": fields{}}, fields{"loadBalancer": fields{}}, fields{"loadBalancer": fields{}}},
+		{"namespaces", "the defaults and the server set the phase", fields{"phase": "Active"},
+			fields{"phase": "Active"}, fields{"phase": "Active"}},
+		{"pods", "only the server sets the phase", fields{}, fields{"phase": "Pending", "qosClass": "BestEffort"},
+			fields{"phase": "Pending", "qosClass": "BestEffort"}},
+		{"services", "a service has no phase", fields{"loadBalancer": fields{}}, fields{"loadBalancer": fields{}},
+			fields{"loadBalancer": fields{}}},
 	} {
 		t.Run(test.resource, func(t *testing.T) {
 			gvr := groupVersionOf("v1").WithResource(test.resource)

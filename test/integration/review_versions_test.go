@@ -83,8 +83,9 @@ func TestRequestOfTheDocumentation(t *testing.T) {
 				"requestKind": scaleKind, "requestResource": deployments, "requestSubResource": "scale",
 				"name": "my-deployment", "namespace": "default", "operation": "UPDATE",
 				"userInfo": map[string]any{
-					"username": "admin", "uid": "014fbff9a07c", "groups": []any{"system:authenticated", "my-admin-group", "system:masters"},
-					"extra": map[string]any{"some-key": []any{"some-value1", "some-value2"}},
+					"username": "admin", "uid": "014fbff9a07c",
+					"groups": []any{"system:authenticated", "my-admin-group", "system:masters"},
+					"extra":  map[string]any{"some-key": []any{"some-value1", "some-value2"}},
 				},
 				"options": map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "UpdateOptions"}, "dryRun": false,
 			},

@@ -87,16 +87,25 @@ func TestExtensionsAreReachedAsWebhooksAre(t *testing.T) {
 		config       admissionregistrationv1.WebhookClientConfig
 		want, err    string // the request without its path, or a part of the error
 	}{
-		{"url", "the host is that of the URL", admissionregistrationv1.WebhookClientConfig{CABundle: own.pem, URL: new(fmt.Sprintf("https://localhost:%d", listening))}, fmt.Sprintf("SNI localhost, host localhost:%d", listening), ""},
+		{"url", "the host is that of the URL",
+			admissionregistrationv1.WebhookClientConfig{CABundle: own.pem, URL: new(fmt.Sprintf("https://localhost:%d", listening))},
+			fmt.Sprintf("SNI localhost, host localhost:%d", listening), ""},
 		{"placed", "--webhook-service has the address", service("placed", nil), "SNI placed.default.svc, host placed.default.svc:443", ""},
-		{"elsewhere", "the service has another name, and the given port", service("elsewhere", port(listening)), fmt.Sprintf("SNI elsewhere.default.svc, host elsewhere.default.svc:%d", listening), ""},
-		{"with-endpoints", "the port of the service leads to the port of its endpoints", service("with-endpoints", nil), "SNI with-endpoints.default.svc, host with-endpoints.default.svc:443", ""},
+		{"elsewhere", "the service has another name, and the given port", service("elsewhere", port(listening)),
+			fmt.Sprintf("SNI elsewhere.default.svc, host elsewhere.default.svc:%d", listening), ""},
+		{"with-endpoints", "the port of the service leads to the port of its endpoints", service("with-endpoints", nil),
+			"SNI with-endpoints.default.svc, host with-endpoints.default.svc:443", ""},
 		{"renamed", "the certificate is for another name", service("renamed", nil), "", "not renamed.default.svc"},
 		{"missing", "the service doesn't exist", service("missing", nil), "", `service "missing" not found`},
-		{"other-port", "the service has no such port", service("with-endpoints", port(8443)), "", `no service port 8443 found for service "with-endpoints"`},
+		{"other-port", "the service has no such port", service("with-endpoints", port(8443)), "",
+			`no service port 8443 found for service "with-endpoints"`},
 		{"without-endpoints", "the service has no endpoints", service("without-endpoints", nil), "", `"without-endpoints"`},
-		{"another-authority", "the certificate is of an authority that the system doesn't trust", admissionregistrationv1.WebhookClientConfig{URL: new(fmt.Sprintf("https://localhost:%d", listening))}, "", "x509: certificate signed by unknown authority"},
-		{"no-certificate", "the caBundle is no PEM", admissionregistrationv1.WebhookClientConfig{CABundle: []byte("not PEM"), URL: new(fmt.Sprintf("https://localhost:%d", listening))}, "", "unable to parse bytes as PEM block"},
+		{"another-authority", "the certificate is of an authority that the system doesn't trust",
+			admissionregistrationv1.WebhookClientConfig{URL: new(fmt.Sprintf("https://localhost:%d", listening))}, "",
+			"x509: certificate signed by unknown authority"},
+		{"no-certificate", "the caBundle is no PEM",
+			admissionregistrationv1.WebhookClientConfig{CABundle: []byte("not PEM"), URL: new(fmt.Sprintf("https://localhost:%d", listening))},
+			"", "unable to parse bytes as PEM block"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			before := [2]int{len(webhooks.list()), len(extensions.list())}

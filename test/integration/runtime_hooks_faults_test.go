@@ -95,7 +95,8 @@ func TestFaultsOfExtensions(t *testing.T) {
 		discovery string
 		forGood   bool // whether the fault can't be repaired
 	}{{
-		name: "refused", reason: "no process listens at the port", want: "connection refused", discovery: "connection refused", forGood: true,
+		name: "refused", reason: "no process listens at the port", want: "connection refused",
+		discovery: "connection refused", forGood: true,
 		fault: func(t *testing.T, b *breakable) {
 			ok(t, b.server.Listener.Close())
 			b.server.CloseClientConnections()
@@ -113,20 +114,25 @@ func TestFaultsOfExtensions(t *testing.T) {
 			}))
 		},
 	}, {
-		name: "garbage", reason: "the body is no JSON", want: "the response must be a BeforeClusterCreateResponse", discovery: "the response must be a DiscoveryResponse",
-		fault: func(_ *testing.T, b *breakable) { b.answers(body("<html>")) },
+		name: "garbage", reason: "the body is no JSON", want: "the response must be a BeforeClusterCreateResponse",
+		discovery: "the response must be a DiscoveryResponse",
+		fault:     func(_ *testing.T, b *breakable) { b.answers(body("<html>")) },
 	}, {
-		name: "wrong kind", reason: "the response belongs to another hook", want: "Kind=AfterClusterUpgradeResponse", discovery: "Kind=AfterClusterUpgradeResponse",
+		name: "wrong kind", reason: "the response belongs to another hook", want: "Kind=AfterClusterUpgradeResponse",
+		discovery: "Kind=AfterClusterUpgradeResponse",
 		fault: func(_ *testing.T, b *breakable) {
 			b.answers(body(`{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v1alpha1","kind":"AfterClusterUpgradeResponse","status":"Success"}`))
 		},
 	}, {
-		name: "wrong version", reason: "the response belongs to another version", want: "the response is a hooks.runtime.cluster.x-k8s.io/v9", discovery: "the response is a hooks.runtime.cluster.x-k8s.io/v9",
+		name: "wrong version", reason: "the response belongs to another version",
+		want:      "the response is a hooks.runtime.cluster.x-k8s.io/v9",
+		discovery: "the response is a hooks.runtime.cluster.x-k8s.io/v9",
 		fault: func(_ *testing.T, b *breakable) {
 			b.answers(body(`{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v9","kind":"BeforeClusterCreateResponse","status":"Success"}`))
 		},
 	}, {
-		name: "huge body", reason: "a response doesn't fill the server's memory", want: "must have at most 20971520 bytes", discovery: "must have at most 20971520 bytes",
+		name: "huge body", reason: "a response doesn't fill the server's memory",
+		want: "must have at most 20971520 bytes", discovery: "must have at most 20971520 bytes",
 		fault: func(_ *testing.T, b *breakable) {
 			b.answers(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				chunk := []byte(strings.Repeat(" ", 1<<20))
@@ -143,7 +149,8 @@ func TestFaultsOfExtensions(t *testing.T) {
 			b.answers(http.RedirectHandler("https://localhost:1/", http.StatusTemporaryRedirect))
 		},
 	}, {
-		name: "wrong certificate", reason: "the certificate is of an authority that the caBundle lacks", want: "x509: certificate signed by unknown authority", discovery: "x509: certificate signed by unknown authority",
+		name: "wrong certificate", reason: "the certificate is of an authority that the caBundle lacks",
+		want: "x509: certificate signed by unknown authority", discovery: "x509: certificate signed by unknown authority",
 		fault: func(t *testing.T, b *breakable) {
 			b.has(t, other)
 			b.server.CloseClientConnections()

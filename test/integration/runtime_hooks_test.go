@@ -145,8 +145,12 @@ func TestRuntimeHooks(t *testing.T) {
 	registerExtension(t, srv, "c", own.pem, own.serve(t, discovering(t, answers("quota", "third", 10)), "localhost"))
 	config := awaitDiscovered(t, srv, "b", metav1.ConditionTrue, "")
 	want := []runtimev1.ExtensionHandler{
-		{Name: "names.b", RequestHook: runtimev1.GroupVersionHook{APIVersion: "hooks.runtime.cluster.x-k8s.io/v1alpha1", Hook: "BeforeClusterCreate"}, TimeoutSeconds: 10, FailurePolicy: "Fail"},
-		{Name: "quota.b", RequestHook: runtimev1.GroupVersionHook{APIVersion: "hooks.runtime.cluster.x-k8s.io/v1alpha1", Hook: "BeforeClusterCreate"}, TimeoutSeconds: 10, FailurePolicy: "Fail"},
+		{Name: "names.b",
+			RequestHook:    runtimev1.GroupVersionHook{APIVersion: "hooks.runtime.cluster.x-k8s.io/v1alpha1", Hook: "BeforeClusterCreate"},
+			TimeoutSeconds: 10, FailurePolicy: "Fail"},
+		{Name: "quota.b",
+			RequestHook:    runtimev1.GroupVersionHook{APIVersion: "hooks.runtime.cluster.x-k8s.io/v1alpha1", Hook: "BeforeClusterCreate"},
+			TimeoutSeconds: 10, FailurePolicy: "Fail"},
 	}
 	if diff := cmp.Diff(want, config.Status.Handlers); diff != "" {
 		t.Errorf("handlers (-want +got): %s", diff)

@@ -272,18 +272,33 @@ func TestStaticManifestsThatAreWrong(t *testing.T) {
 		plugin, content string
 		want            string
 	}{
-		{"name", "the suffix of the name shows that a file has the configuration", validatingWebhooks, strings.ReplaceAll(validating(url), ".static.k8s.io", ""), `must have a name ending with ".static.k8s.io"`},
-		{"two of a name", "each configuration must have a different name", validatingWebhooks, validating(url) + "---\n" + validating(url), `duplicate name "a.static.k8s.io"`},
+		{"name", "the suffix of the name shows that a file has the configuration", validatingWebhooks,
+			strings.ReplaceAll(validating(url), ".static.k8s.io", ""), `must have a name ending with ".static.k8s.io"`},
+		{"two of a name", "each configuration must have a different name", validatingWebhooks,
+			validating(url) + "---\n" + validating(url), `duplicate name "a.static.k8s.io"`},
 		{"other kind", "each plugin reads its own kinds", mutatingWebhooks, validating(url), "must be a MutatingWebhookConfiguration"},
-		{"other version", "manifests are v1", validatingWebhooks, strings.Replace(validating(url), "k8s.io/v1", "k8s.io/v1beta1", 1), `no kind "ValidatingWebhookConfiguration" is registered for version "admissionregistration.k8s.io/v1beta1"`},
-		{"service", "services may not exist when the server starts", validatingWebhooks, validating(`{"service": {"namespace": "n", "name": "s"}}`), "clientConfig.service is not supported"},
-		{"invalid", "manifests are validated like objects in the API", validatingWebhooks, strings.Replace(validating(url), "None", "Some", 1), `webhooks[0].sideEffects: Unsupported value: "Some"`},
-		{"unknown field", "an unknown field may be misspelt", validatingWebhooks, strings.Replace(validating(url), "sideEffects", "sideeffects", 1), `unknown field "webhooks[0].sideeffects"`},
-		{"twice the same field", "either value may be meant", validatingWebhooks, validating(url) + "  sideEffects: None\n", `key "sideEffects" already set`},
+		{"other version", "manifests are v1", validatingWebhooks,
+			strings.Replace(validating(url), "k8s.io/v1", "k8s.io/v1beta1", 1),
+			`no kind "ValidatingWebhookConfiguration" is registered for version "admissionregistration.k8s.io/v1beta1"`},
+		{"service", "services may not exist when the server starts", validatingWebhooks,
+			validating(`{"service": {"namespace": "n", "name": "s"}}`), "clientConfig.service is not supported"},
+		{"invalid", "manifests are validated like objects in the API", validatingWebhooks,
+			strings.Replace(validating(url), "None", "Some", 1), `webhooks[0].sideEffects: Unsupported value: "Some"`},
+		{"unknown field", "an unknown field may be misspelt", validatingWebhooks,
+			strings.Replace(validating(url), "sideEffects", "sideeffects", 1),
+			`unknown field "webhooks[0].sideeffects"`},
+		{"twice the same field", "either value may be meant", validatingWebhooks,
+			validating(url) + "  sideEffects: None\n", `key "sideEffects" already set`},
 		{"no YAML", "the content can't be read", validatingWebhooks, "{", "yaml"},
-		{"parameters", "parameters are objects of the API", validatingPolicies, strings.Replace(refusing("x", onConfigMaps), "spec:\n", "spec:\n  paramKind: {apiVersion: v1, kind: ConfigMap}\n", 1), "spec.paramKind is not supported"},
-		{"expression", "an expression must compile", validatingPolicies, strings.Replace(refusing("x", onConfigMaps), "request.name != 'x'", "request.nothing", 1), "undefined field 'nothing'"},
-		{"policy of the API", "a binding in a file can only name a policy in a file", validatingPolicies, strings.Replace(refusing("x", onConfigMaps), "policyName: no-x.static.k8s.io", "policyName: x", 1), `spec.policyName "x" must end with ".static.k8s.io"`},
+		{"parameters", "parameters are objects of the API", validatingPolicies,
+			strings.Replace(refusing("x", onConfigMaps), "spec:\n", "spec:\n  paramKind: {apiVersion: v1, kind: ConfigMap}\n", 1),
+			"spec.paramKind is not supported"},
+		{"expression", "an expression must compile", validatingPolicies,
+			strings.Replace(refusing("x", onConfigMaps), "request.name != 'x'", "request.nothing", 1),
+			"undefined field 'nothing'"},
+		{"policy of the API", "a binding in a file can only name a policy in a file", validatingPolicies,
+			strings.Replace(refusing("x", onConfigMaps), "policyName: no-x.static.k8s.io", "policyName: x", 1),
+			`spec.policyName "x" must end with ".static.k8s.io"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -300,8 +315,10 @@ func TestStaticManifestsThatAreWrong(t *testing.T) {
 		})
 	}
 	for _, test := range []struct{ name, reason, dir, want string }{
-		{"relative", "a server may be started anywhere", "manifests", `staticManifestsDir: Invalid value: "manifests": must be an absolute file path`},
-		{"missing", "the path may be misspelt", "/missing", `staticManifestsDir: Invalid value: "/missing": unable to read: stat /missing: no such file or directory`},
+		{"relative", "a server may be started anywhere", "manifests",
+			`staticManifestsDir: Invalid value: "manifests": must be an absolute file path`},
+		{"missing", "the path may be misspelt", "/missing",
+			`staticManifestsDir: Invalid value: "/missing": unable to read: stat /missing: no such file or directory`},
 	} {
 		t.Run(test.name+" folder", func(t *testing.T) {
 			t.Parallel()

@@ -43,7 +43,8 @@ func permit(t testing.TB, srv *miniapitest.Server, user string, verbs []string, 
 	client := srv.Client().RbacV1()
 	must(client.ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: named(user), Rules: []rbacv1.PolicyRule{{Verbs: verbs, NonResourceURLs: paths}}}, metav1.CreateOptions{}))(t)
 	must(client.ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: named(user), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user}, Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+		ObjectMeta: named(user), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 	}, metav1.CreateOptions{}))(t)
 }
 
@@ -79,12 +80,14 @@ func TestPageSignsIn(t *testing.T) {
 		{"the page", "the browser is signed in", admissiontrace.Prefix, as, http.StatusOK},
 		{"requests", "the browser has the permissions of its user", admissiontrace.RequestsPath, as, http.StatusOK},
 		{"the API", "the cookie is valid only for the page", "/api/v1/namespaces", as, http.StatusUnauthorized},
-		{"a path that leaves the page", "paths are compared as they are", admissiontrace.Prefix + "../../api/v1/namespaces", as, http.StatusNotFound},
+		{"a path that leaves the page", "paths are compared as they are",
+			admissiontrace.Prefix + "../../api/v1/namespaces", as, http.StatusNotFound},
 		{"the same link", "a link works once", strings.TrimPrefix(link, host), nil, http.StatusUnauthorized},
 		{"another cookie", "only cookies of this server count", admissiontrace.Prefix, wrong, http.StatusUnauthorized},
 		{"no cookie", "a browser that isn't signed in gets no content", admissiontrace.Prefix, nil, http.StatusUnauthorized},
 		{"the page, as alice", "alice may see the page", admissiontrace.Prefix, asAlice, http.StatusOK},
-		{"requests, as alice", "the session is bound to alice, who may not see requests", admissiontrace.RequestsPath, asAlice, http.StatusForbidden},
+		{"requests, as alice", "the session is bound to alice, who may not see requests", admissiontrace.RequestsPath,
+			asAlice, http.StatusForbidden},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			response, body := visit(t, browser, host+test.path, test.header)
@@ -100,7 +103,8 @@ func TestPageSignsIn(t *testing.T) {
 	}{
 		{"renewal", "a link is made only for a client with credentials", admissiontrace.SignInPath, host, http.StatusUnauthorized},
 		{"question", "the page's own requests have the permissions of its user", admissiontrace.WhyPath, host, http.StatusBadRequest},
-		{"question of another port", "another page of the host can't use the cookie", admissiontrace.WhyPath, "https://127.0.0.1:1", http.StatusUnauthorized},
+		{"question of another port", "another page of the host can't use the cookie", admissiontrace.WhyPath,
+			"https://127.0.0.1:1", http.StatusUnauthorized},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			req := must(http.NewRequestWithContext(t.Context(), http.MethodPost, host+test.path, nil))(t)
@@ -182,7 +186,8 @@ func TestMatrix(t *testing.T) {
 		"pods pods": "CREATE", "controllerrevisions.apps all": "DELETE", "daemonsets.apps all": "DELETE", "deployments.apps all": "DELETE",
 		"replicasets.apps all": "DELETE", "statefulsets.apps all": "DELETE",
 		// Policies apply to webhook configurations, but not to policies.
-		"mutatingwebhookconfigurations.admissionregistration.k8s.io hooks": "DELETE", "validatingwebhookconfigurations.admissionregistration.k8s.io hooks": "DELETE",
+		"mutatingwebhookconfigurations.admissionregistration.k8s.io hooks":   "DELETE",
+		"validatingwebhookconfigurations.admissionregistration.k8s.io hooks": "DELETE",
 		"jobs.batch some":                    "CREATE UPDATE",
 		"poddisruptionbudgets.policy adding": "CREATE UPDATE",
 	}
@@ -225,7 +230,8 @@ func TestPage(t *testing.T) {
 		admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}})
 	create := func(ctx context.Context, name string) error {
 		_, err := srv.Client().CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"note": hostile}}, Data: map[string]string{"text": hostile, "size": "3"},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"note": hostile}},
+			Data:       map[string]string{"text": hostile, "size": "3"},
 		}, metav1.CreateOptions{})
 		return err
 	}

@@ -69,19 +69,23 @@ func TestPoliciesAreRecorded(t *testing.T) {
 		want         string
 		refused      string
 	}{{
-		name: "all", reason: "conditions, variables, validations, messages and annotations have their values, for each object with parameters",
+		name:   "all",
+		reason: "conditions, variables, validations, messages and annotations have their values, for each object with parameters",
 		spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			ParamKind:       &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"},
 			MatchConditions: []admissionregistrationv1.MatchCondition{{Name: "sized", Expression: "has(object.data.size)"}},
 			Variables: []admissionregistrationv1.Variable{
-				{Name: "size", Expression: "int(object.data.size)"}, {Name: "limit", Expression: "int(params.data.limit)"}, {Name: "unused", Expression: "1/0"},
+				{Name: "size", Expression: "int(object.data.size)"},
+				{Name: "limit", Expression: "int(params.data.limit)"}, {Name: "unused", Expression: "1/0"},
 			},
 			Validations: []admissionregistrationv1.Validation{
-				{Expression: "variables.size <= variables.limit", MessageExpression: `"at most " + string(variables.limit)`}, {Expression: "variables.size > 0"},
+				{Expression: "variables.size <= variables.limit", MessageExpression: `"at most " + string(variables.limit)`},
+				{Expression: "variables.size > 0"},
 			},
 			AuditAnnotations: []admissionregistrationv1.AuditAnnotation{{Key: "size", ValueExpression: "string(object.data.size)"}},
 		},
-		bindings: []admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{withParam(binding(deny), "small"), withParam(binding(warn, audit), "large"), withParam(binding(deny), "missing")},
+		bindings: []admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{withParam(binding(deny), "small"),
+			withParam(binding(warn, audit), "large"), withParam(binding(deny), "missing")},
 		want: `ValidatingAdmissionPolicy/all matches
   binding all (Deny) with ConfigMap default/small: denied
     spec.matchConditions[0] (sized): has(object.data.size) = true
@@ -122,17 +126,20 @@ func TestPoliciesAreRecorded(t *testing.T) {
 		want: `ValidatingAdmissionPolicy/unbound not evaluated: the policy has no binding`,
 	}, {
 		name: "secrets", reason: "the rule names another resource",
-		spec:     admissionregistrationv1.ValidatingAdmissionPolicySpec{MatchConstraints: matchResources("*", "v1", "secrets"), Validations: []admissionregistrationv1.Validation{{Expression: "false"}}},
+		spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{MatchConstraints: matchResources("*", "v1", "secrets"),
+			Validations: []admissionregistrationv1.Validation{{Expression: "false"}}},
 		bindings: []admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{binding(deny)},
 		want:     `ValidatingAdmissionPolicy/secrets not evaluated: spec.matchConstraints.resourceRules[0].resources is ["secrets"], and the resource of the request is configmaps`,
 	}, {
 		name: "excluded", reason: "a rule excludes the resource",
-		spec:     admissionregistrationv1.ValidatingAdmissionPolicySpec{MatchConstraints: excluding, Validations: []admissionregistrationv1.Validation{{Expression: "false"}}},
+		spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{MatchConstraints: excluding,
+			Validations: []admissionregistrationv1.Validation{{Expression: "false"}}},
 		bindings: []admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{binding(deny)},
 		want:     `ValidatingAdmissionPolicy/excluded not evaluated: spec.matchConstraints.excludeResourceRules[0] excludes the request`,
 	}, {
 		name: "names", reason: "the rule names other objects",
-		spec:     admissionregistrationv1.ValidatingAdmissionPolicySpec{MatchConstraints: forNames, Validations: []admissionregistrationv1.Validation{{Expression: "false"}}},
+		spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{MatchConstraints: forNames,
+			Validations: []admissionregistrationv1.Validation{{Expression: "false"}}},
 		bindings: []admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{binding(deny)},
 		want:     `ValidatingAdmissionPolicy/names not evaluated: spec.matchConstraints.resourceRules[0].resourceNames is ["other"], and the name of the object is "thing"`,
 	}, {
@@ -157,7 +164,8 @@ func TestPoliciesAreRecorded(t *testing.T) {
 	}, {
 		name: "ignored", reason: "failurePolicy Ignore lets the request pass",
 		spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-			FailurePolicy: new(admissionregistrationv1.Ignore), Validations: []admissionregistrationv1.Validation{{Expression: "object.data.missing == 'x'"}},
+			FailurePolicy: new(admissionregistrationv1.Ignore),
+			Validations:   []admissionregistrationv1.Validation{{Expression: "object.data.missing == 'x'"}},
 		},
 		bindings: []admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{binding(deny)},
 		want: `ValidatingAdmissionPolicy/ignored matches
@@ -167,7 +175,8 @@ func TestPoliciesAreRecorded(t *testing.T) {
 	}, {
 		name: "unknown", reason: "a kind of parameters that isn't served refuses by failurePolicy Fail",
 		spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-			ParamKind: &admissionregistrationv1.ParamKind{APIVersion: "example.com/v1", Kind: "Widget"}, Validations: []admissionregistrationv1.Validation{{Expression: "true"}},
+			ParamKind:   &admissionregistrationv1.ParamKind{APIVersion: "example.com/v1", Kind: "Widget"},
+			Validations: []admissionregistrationv1.Validation{{Expression: "true"}},
 		},
 		bindings: []admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{withParam(binding(deny), "x")},
 		want:     `ValidatingAdmissionPolicy/unknown not evaluated: it couldn't be set up, and failurePolicy is Fail: failed to find resource referenced by paramKind: 'example.com/v1, Kind=Widget'`,
@@ -201,7 +210,8 @@ func TestMutatingPoliciesAreRecorded(t *testing.T) {
 	core := srv.Client().CoreV1()
 	for _, size := range []string{"1", "2"} {
 		must(core.ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Name: "size-" + size, Labels: map[string]string{"sizes": "all"}}, Data: map[string]string{"size": size},
+			ObjectMeta: metav1.ObjectMeta{Name: "size-" + size, Labels: map[string]string{"sizes": "all"}},
+			Data:       map[string]string{"size": size},
 		}, metav1.CreateOptions{}))(t)
 	}
 	first := mutations(patches(`[JSONPatch{op: "add", path: "/metadata/labels", value: {"team": variables.team}}]`), applies(`Object{data: {"a": "1"}}`))

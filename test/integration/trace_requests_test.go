@@ -91,8 +91,10 @@ func TestWhyForRequestsThatAreNotMade(t *testing.T) {
 		{"update", "the rule names the operation", admissiontrace.Evaluation{Webhook: "asked", Operation: "UPDATE"}, true},
 		{"delete", "the rule names another operation", admissiontrace.Evaluation{Webhook: "asked", Operation: "DELETE"}, false},
 		{"as the admin", "the condition is false", admissiontrace.Evaluation{Webhook: "alice"}, false},
-		{"as alice", "the condition is true", admissiontrace.Evaluation{Webhook: "alice", User: "alice", Groups: []string{"system:masters"}}, true},
-		{"as alice without permissions", "authorization would refuse the request", admissiontrace.Evaluation{Webhook: "alice", User: "alice"}, false},
+		{"as alice", "the condition is true",
+			admissiontrace.Evaluation{Webhook: "alice", User: "alice", Groups: []string{"system:masters"}}, true},
+		{"as alice without permissions", "authorization would refuse the request",
+			admissiontrace.Evaluation{Webhook: "alice", User: "alice"}, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -127,7 +129,8 @@ func TestDenialsAreExplained(t *testing.T) {
 		{
 			"webhook", "the rule is the one by which the webhook was called",
 			func(t testing.TB, srv *miniapitest.Server) { install(t, srv, mutating("a", deny("no"))) },
-			"denied the request: no (refused by MutatingWebhookConfiguration/a/a.example.com, webhooks[0].rules[0], round 0, see: miniapi trace --for configmaps/default/thing)", 0,
+			"denied the request: no (refused by MutatingWebhookConfiguration/a/a.example.com, webhooks[0].rules[0], round 0, see: miniapi trace --for configmaps/default/thing)",
+			0,
 		},
 		{
 			"policy", "kubectl prints only the causes of an error with the reason Invalid",
@@ -136,14 +139,16 @@ func TestDenialsAreExplained(t *testing.T) {
 					ObjectMeta: named("p"), Spec: validations(admissionregistrationv1.Validation{Expression: "false", Message: "never"}),
 				}, admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}})
 			},
-			"denied request: never (refused by ValidatingAdmissionPolicy/p/p, spec.matchConstraints.resourceRules[0], spec.validations[0].expression, round 0, see: miniapi trace --for configmaps/default/thing)", 1,
+			"denied request: never (refused by ValidatingAdmissionPolicy/p/p, spec.matchConstraints.resourceRules[0], spec.validations[0].expression, round 0, see: miniapi trace --for configmaps/default/thing)",
+			1,
 		},
 		{
 			"mutating policy", "its failurePolicy refuses the request",
 			func(t testing.TB, srv *miniapitest.Server) {
 				mutate(t, srv, "m", mutations(applies(`Object{data: {"a": object.data.missing}}`)), nil)
 			},
-			"(refused by MutatingAdmissionPolicy/m/m, spec.matchConstraints.resourceRules[0], spec.mutations[0].applyConfiguration.expression, round 0, see: miniapi trace --for configmaps/default/thing)", 1,
+			"(refused by MutatingAdmissionPolicy/m/m, spec.matchConstraints.resourceRules[0], spec.mutations[0].applyConfiguration.expression, round 0, see: miniapi trace --for configmaps/default/thing)",
+			1,
 		},
 	}
 	for _, test := range tests {

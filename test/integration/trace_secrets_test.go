@@ -35,7 +35,8 @@ func leaking(allowed bool) http.Handler {
 		_ = json.Unmarshal(body, &review)
 		response := map[string]any{
 			"uid": review.Request.UID, "allowed": allowed, "unknown": password,
-			"status":           map[string]any{"message": "the password " + password + " is bad, as " + half + " shows", "details": map[string]any{"name": password}},
+			"status": map[string]any{"message": "the password " + password + " is bad, as " + half + " shows",
+				"details": map[string]any{"name": password}},
 			"warnings":         []string{"weak: " + half},
 			"auditAnnotations": map[string]string{"password": password},
 		}

@@ -31,12 +31,25 @@ func TestTraceOfFieldsThatAreNotStored(t *testing.T) {
 		lost, because string
 		stored        bool
 	}{
-		{name: "a field of a custom resource", reason: "the storage removes the field", object: gadget("v1"), resource: "gadgets", path: "/spec/flavour", value: "sweet", lost: "spec.flavour", because: "Gadget in v1 has no such field", stored: true},
-		{name: "a part of a new field", reason: "the trace names the part alone that the schema lacks", object: gadget("v1"), resource: "gadgets", path: "/spec/box", value: map[string]any{"size": "1", "flavour": "sweet"}, lost: "spec.box.flavour", because: "Gadget in v1 has no such field", stored: true},
-		{name: "another version than the stored one", reason: "the stored version decides", object: gadget("v1beta1"), resource: "gadgets", path: "/spec/flavour", value: "sweet", lost: "spec.flavour", because: "Gadget is stored in v1, and that version or the conversion to it has no such field", stored: true},
-		{name: "a field that the schema has", reason: "nothing is lost", object: gadget("v1"), resource: "gadgets", path: "/spec/box", value: map[string]any{"size": "1"}, stored: true},
-		{name: "a field of a built-in kind", reason: "the Go type of the kind lacks the field", object: object("v1", "ConfigMap", "thing", nil), resource: "configmaps", path: "/flavour", value: "sweet", lost: "flavour", because: "ConfigMap in v1 has no such field"},
-		{name: "a zero value of a built-in kind", reason: "the Go type leaves out an empty map, which isn't lost", object: object("v1", "ConfigMap", "thing", nil), resource: "configmaps", path: "/data", value: map[string]any{}},
+		{name: "a field of a custom resource", reason: "the storage removes the field", object: gadget("v1"),
+			resource: "gadgets", path: "/spec/flavour", value: "sweet", lost: "spec.flavour",
+			because: "Gadget in v1 has no such field", stored: true},
+		{name: "a part of a new field", reason: "the trace names the part alone that the schema lacks",
+			object: gadget("v1"), resource: "gadgets", path: "/spec/box",
+			value: map[string]any{"size": "1", "flavour": "sweet"}, lost: "spec.box.flavour",
+			because: "Gadget in v1 has no such field", stored: true},
+		{name: "another version than the stored one", reason: "the stored version decides", object: gadget("v1beta1"),
+			resource: "gadgets", path: "/spec/flavour", value: "sweet", lost: "spec.flavour",
+			because: "Gadget is stored in v1, and that version or the conversion to it has no such field",
+			stored:  true},
+		{name: "a field that the schema has", reason: "nothing is lost", object: gadget("v1"), resource: "gadgets",
+			path: "/spec/box", value: map[string]any{"size": "1"}, stored: true},
+		{name: "a field of a built-in kind", reason: "the Go type of the kind lacks the field",
+			object: object("v1", "ConfigMap", "thing", nil), resource: "configmaps", path: "/flavour", value: "sweet",
+			lost: "flavour", because: "ConfigMap in v1 has no such field"},
+		{name: "a zero value of a built-in kind", reason: "the Go type leaves out an empty map, which isn't lost",
+			object: object("v1", "ConfigMap", "thing", nil), resource: "configmaps", path: "/data",
+			value: map[string]any{}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

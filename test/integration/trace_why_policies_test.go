@@ -127,12 +127,18 @@ func policyQuestions() []policyQuestion {
 			t.Helper()
 			enforce(t, srv, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: named("asked"), Spec: validations(admissionregistrationv1.Validation{Expression: "false"})})
 		}, want: trace.NoBinding},
-		{name: "a rule of another group", reason: "rules name the groups", install: constrains(func(m *admissionregistrationv1.MatchResources) { m.ResourceRules[0].APIGroups = []string{"apps"} }), want: trace.RuleGroup, field: "spec.matchConstraints.resourceRules[0].apiGroups"},
-		{name: "a rule of another resource", reason: "rules name the resources", install: constrains(func(m *admissionregistrationv1.MatchResources) { m.ResourceRules[0].Resources = []string{"pods"} }), want: trace.RuleResource, field: "spec.matchConstraints.resourceRules[0].resources"},
+		{name: "a rule of another group", reason: "rules name the groups",
+			install: constrains(func(m *admissionregistrationv1.MatchResources) { m.ResourceRules[0].APIGroups = []string{"apps"} }),
+			want:    trace.RuleGroup, field: "spec.matchConstraints.resourceRules[0].apiGroups"},
+		{name: "a rule of another resource", reason: "rules name the resources",
+			install: constrains(func(m *admissionregistrationv1.MatchResources) { m.ResourceRules[0].Resources = []string{"pods"} }),
+			want:    trace.RuleResource, field: "spec.matchConstraints.resourceRules[0].resources"},
 		{name: "a rule of another operation", reason: "rules name the operations", install: constrains(func(m *admissionregistrationv1.MatchResources) {
 			m.ResourceRules[0].Operations = []admissionregistrationv1.OperationType{"UPDATE"}
 		}), want: trace.RuleOperation, field: "spec.matchConstraints.resourceRules[0].operations"},
-		{name: "resourceNames", reason: "the rule names other objects", install: constrains(func(m *admissionregistrationv1.MatchResources) { m.ResourceRules[0].ResourceNames = []string{"other"} }), want: trace.RuleName, field: "spec.matchConstraints.resourceRules[0].resourceNames"},
+		{name: "resourceNames", reason: "the rule names other objects",
+			install: constrains(func(m *admissionregistrationv1.MatchResources) { m.ResourceRules[0].ResourceNames = []string{"other"} }),
+			want:    trace.RuleName, field: "spec.matchConstraints.resourceRules[0].resourceNames"},
 		{name: "excludeResourceRules", reason: "a rule excludes the resource", install: constrains(func(m *admissionregistrationv1.MatchResources) {
 			m.ExcludeResourceRules = matchResources("*", "*", "configmaps").ResourceRules
 		}), want: trace.RuleExcluded, field: "spec.matchConstraints.excludeResourceRules[0]"},
@@ -148,21 +154,53 @@ func policyQuestions() []policyQuestion {
 		{name: "the binding's namespaceSelector", reason: "the binding is for other namespaces", install: validates(func(_ *admissionregistrationv1.ValidatingAdmissionPolicySpec, bound *admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec) {
 			bound.MatchResources = &admissionregistrationv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"env": "prod"}}}
 		}), want: trace.NamespaceSelector, field: `spec.matchResources.namespaceSelector.matchLabels["env"]`},
-		{name: "the policy's matchCondition is false", reason: "all conditions must be true", install: conditional(fail, "request.userInfo.username == 'alice'"), want: trace.MatchConditionFalse, field: "spec.matchConditions[0] (only)"},
-		{name: "the policy's matchCondition fails, ignored", reason: "failurePolicy Ignore leaves the policy out", install: conditional(ignore, "object.data.missing == 'x'"), want: trace.MatchConditionFailed, field: "spec.matchConditions[0] (only)"},
-		{name: "the policy's matchCondition fails", reason: "failurePolicy Fail refuses the request", install: conditional(fail, "object.data.missing == 'x'"), want: trace.MatchConditionRefused, field: "spec.matchConditions[0] (only)"},
-		{name: "parameters aren't found, allowed", reason: "parameterNotFoundAction Allow leaves the binding out", install: parameterized(admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"}, admissionregistrationv1.AllowAction), want: trace.ParamsMissing, field: "spec.paramRef"},
-		{name: "parameters aren't found, denied", reason: "parameterNotFoundAction Deny refuses the request", install: parameterized(admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"}, admissionregistrationv1.DenyAction), want: trace.ParamsRequired, field: "spec.paramRef.parameterNotFoundAction", says: "failurePolicy is Fail"},
-		{name: "parameters of an unknown kind", reason: "the server doesn't serve the kind", install: parameterized(admissionregistrationv1.ParamKind{APIVersion: "example.com/v1", Kind: "Widget"}, admissionregistrationv1.AllowAction), want: trace.PolicyFailed, says: "example.com/v1, Kind=Widget"},
-		{name: "all validations are true", reason: "the request passes", install: validates(unchangedPolicy), want: trace.Matched, field: "spec.matchConstraints.resourceRules[0]", evaluated: true, says: "it allowed the request"},
-		{name: "a validation is false", reason: "the action Deny refuses", install: judges(fail, "variables.size <= 2", deny), want: trace.ValidationFalse, field: "spec.validations[0].expression", evaluated: true, says: "is false: variables.size <= 2 (spec.variables[0] (size) = 3), and validationActions has Deny, so the request was refused: at most 2"},
-		{name: "a validation is false, reported", reason: "the action Warn refuses nothing", install: judges(fail, "variables.size <= 2", warn), want: trace.ValidationReported, field: "spec.validations[0].expression", evaluated: true, says: "validationActions is [Warn]"},
-		{name: "a validation fails", reason: "failurePolicy Fail refuses the request", install: judges(fail, "object.data.missing == 'x'", deny), want: trace.ExpressionFailed, field: "spec.validations[0].expression", evaluated: true, says: "no such key: missing"},
-		{name: "a validation fails, reported", reason: "the action Warn refuses nothing", install: judges(fail, "object.data.missing == 'x'", warn), want: trace.ExpressionReported, field: "spec.validations[0].expression", evaluated: true, says: "no such key: missing"},
-		{name: "a validation fails, ignored", reason: "failurePolicy Ignore lets the request pass", install: judges(ignore, "object.data.missing == 'x'", deny), want: trace.ExpressionIgnored, field: "spec.validations[0].expression", evaluated: true, says: "failurePolicy is Ignore"},
-		{name: "a mutation changes the object", reason: "the policy applies", kind: trace.MutatingPolicy, install: mutates(neverPatched), want: trace.Matched, field: "spec.matchConstraints.resourceRules[0]", evaluated: true, again: trace.ReinvocationNever, says: "it changed the object"},
-		{name: "the policy's reinvocationPolicy Never", reason: "a later webhook changed the object", kind: trace.MutatingPolicy, install: with(later, mutates(neverPatched)), want: trace.Matched, field: "spec.matchConstraints.resourceRules[0]", evaluated: true, again: trace.ReinvocationNever, says: "The second round didn't evaluate it: spec.reinvocationPolicy is Never"},
-		{name: "a patch can't be applied, ignored", reason: "failurePolicy Ignore lets the request pass", kind: trace.MutatingPolicy, install: mutates(failing), want: trace.ExpressionIgnored, field: "spec.mutations[0].jsonPatch.expression", evaluated: true},
+		{name: "the policy's matchCondition is false", reason: "all conditions must be true",
+			install: conditional(fail, "request.userInfo.username == 'alice'"), want: trace.MatchConditionFalse,
+			field: "spec.matchConditions[0] (only)"},
+		{name: "the policy's matchCondition fails, ignored", reason: "failurePolicy Ignore leaves the policy out",
+			install: conditional(ignore, "object.data.missing == 'x'"), want: trace.MatchConditionFailed,
+			field: "spec.matchConditions[0] (only)"},
+		{name: "the policy's matchCondition fails", reason: "failurePolicy Fail refuses the request",
+			install: conditional(fail, "object.data.missing == 'x'"), want: trace.MatchConditionRefused,
+			field: "spec.matchConditions[0] (only)"},
+		{name: "parameters aren't found, allowed", reason: "parameterNotFoundAction Allow leaves the binding out",
+			install: parameterized(admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"}, admissionregistrationv1.AllowAction),
+			want:    trace.ParamsMissing, field: "spec.paramRef"},
+		{name: "parameters aren't found, denied", reason: "parameterNotFoundAction Deny refuses the request",
+			install: parameterized(admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"}, admissionregistrationv1.DenyAction),
+			want:    trace.ParamsRequired, field: "spec.paramRef.parameterNotFoundAction", says: "failurePolicy is Fail"},
+		{name: "parameters of an unknown kind", reason: "the server doesn't serve the kind",
+			install: parameterized(admissionregistrationv1.ParamKind{APIVersion: "example.com/v1", Kind: "Widget"}, admissionregistrationv1.AllowAction),
+			want:    trace.PolicyFailed, says: "example.com/v1, Kind=Widget"},
+		{name: "all validations are true", reason: "the request passes", install: validates(unchangedPolicy),
+			want: trace.Matched, field: "spec.matchConstraints.resourceRules[0]", evaluated: true,
+			says: "it allowed the request"},
+		{name: "a validation is false", reason: "the action Deny refuses",
+			install: judges(fail, "variables.size <= 2", deny), want: trace.ValidationFalse,
+			field: "spec.validations[0].expression", evaluated: true,
+			says: "is false: variables.size <= 2 (spec.variables[0] (size) = 3), and validationActions has Deny, so the request was refused: at most 2"},
+		{name: "a validation is false, reported", reason: "the action Warn refuses nothing",
+			install: judges(fail, "variables.size <= 2", warn), want: trace.ValidationReported,
+			field: "spec.validations[0].expression", evaluated: true, says: "validationActions is [Warn]"},
+		{name: "a validation fails", reason: "failurePolicy Fail refuses the request",
+			install: judges(fail, "object.data.missing == 'x'", deny), want: trace.ExpressionFailed,
+			field: "spec.validations[0].expression", evaluated: true, says: "no such key: missing"},
+		{name: "a validation fails, reported", reason: "the action Warn refuses nothing",
+			install: judges(fail, "object.data.missing == 'x'", warn), want: trace.ExpressionReported,
+			field: "spec.validations[0].expression", evaluated: true, says: "no such key: missing"},
+		{name: "a validation fails, ignored", reason: "failurePolicy Ignore lets the request pass",
+			install: judges(ignore, "object.data.missing == 'x'", deny), want: trace.ExpressionIgnored,
+			field: "spec.validations[0].expression", evaluated: true, says: "failurePolicy is Ignore"},
+		{name: "a mutation changes the object", reason: "the policy applies", kind: trace.MutatingPolicy,
+			install: mutates(neverPatched), want: trace.Matched, field: "spec.matchConstraints.resourceRules[0]",
+			evaluated: true, again: trace.ReinvocationNever, says: "it changed the object"},
+		{name: "the policy's reinvocationPolicy Never", reason: "a later webhook changed the object",
+			kind: trace.MutatingPolicy, install: with(later, mutates(neverPatched)), want: trace.Matched,
+			field: "spec.matchConstraints.resourceRules[0]", evaluated: true, again: trace.ReinvocationNever,
+			says: "The second round didn't evaluate it: spec.reinvocationPolicy is Never"},
+		{name: "a patch can't be applied, ignored", reason: "failurePolicy Ignore lets the request pass",
+			kind: trace.MutatingPolicy, install: mutates(failing), want: trace.ExpressionIgnored,
+			field: "spec.mutations[0].jsonPatch.expression", evaluated: true},
 		{name: "a deletion and a mutating policy", reason: "a deletion has no object to change", kind: trace.MutatingPolicy, install: mutates(neverPatched), request: func(ctx context.Context, srv *miniapitest.Server) error {
 			withData := func(c *corev1.ConfigMap) { c.Data = map[string]string{"size": "3"} }
 			if err := askedFor("default", withData)(ctx, srv); err != nil {
@@ -170,8 +208,13 @@ func policyQuestions() []policyQuestion {
 			}
 			return deleteAsked(ctx, srv)
 		}, want: trace.NoDeletion},
-		{name: "a plugin refuses before the policy", reason: "the namespace doesn't exist", install: validates(unchangedPolicy), kind: trace.ValidatingPolicy, request: askedFor("missing", unchangedConfigMap), want: trace.RefusedEarlier},
-		{name: "an invalid object before the policy", reason: "validation comes before validating policies", install: validates(unchangedPolicy), request: dryRunOf(func(c *corev1.ConfigMap) { c.Data = map[string]string{"a b": ""} }), want: trace.Invalid},
+		{name: "a plugin refuses before the policy", reason: "the namespace doesn't exist",
+			install: validates(unchangedPolicy), kind: trace.ValidatingPolicy,
+			request: askedFor("missing", unchangedConfigMap), want: trace.RefusedEarlier},
+		{name: "an invalid object before the policy", reason: "validation comes before validating policies",
+			install: validates(unchangedPolicy),
+			request: dryRunOf(func(c *corev1.ConfigMap) { c.Data = map[string]string{"a b": ""} }),
+			want:    trace.Invalid},
 		{name: "a policy about policies", reason: "a policy can't stand in the way of its own repair", install: validates(func(spec *admissionregistrationv1.ValidatingAdmissionPolicySpec, _ *admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec) {
 			spec.MatchConstraints = matchResources("*", "*", "*")
 		}), resource: "validatingadmissionpolicies", request: func(ctx context.Context, srv *miniapitest.Server) error {
@@ -184,7 +227,8 @@ func policyQuestions() []policyQuestion {
 			t.Helper()
 			ok(t, dryRunOf(unchangedConfigMap)(t.Context(), srv))
 		}, validates(unchangedPolicy)), request: func(context.Context, *miniapitest.Server) error { return nil }, want: trace.ConfiguredLater},
-		{name: "no such policy", reason: "no policy has this name and kind", install: func(testing.TB, *miniapitest.Server) {}, want: trace.NotConfigured},
+		{name: "no such policy", reason: "no policy has this name and kind",
+			install: func(testing.TB, *miniapitest.Server) {}, want: trace.NotConfigured},
 	}
 }
 
@@ -254,12 +298,14 @@ func TestWhyPoliciesForRequestsThatAreNotMade(t *testing.T) {
 	inProduction := binding(admissionregistrationv1.Warn)
 	inProduction.MatchResources = &admissionregistrationv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"env": "prod"}}}
 	enforce(t, srv, &admissionregistrationv1.ValidatingAdmissionPolicy{
-		ObjectMeta: named("asked"), Spec: validations(admissionregistrationv1.Validation{Expression: "request.userInfo.username != 'alice'", Message: "not alice"}),
+		ObjectMeta: named("asked"),
+		Spec:       validations(admissionregistrationv1.Validation{Expression: "request.userInfo.username != 'alice'", Message: "not alice"}),
 	}, binding(admissionregistrationv1.Deny), inProduction)
 	asks := func(policy, user string) []trace.Answer {
 		t.Helper()
 		body := must(json.Marshal(admissiontrace.Evaluation{
-			Webhook: trace.ValidatingPolicy + "/" + policy, User: user, Groups: []string{"system:masters"}, Object: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"thing"}}`),
+			Webhook: trace.ValidatingPolicy + "/" + policy, User: user, Groups: []string{"system:masters"},
+			Object: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"thing"}}`),
 		}))(t)
 		var got admissiontrace.Why
 		ok(t, json.Unmarshal(must(srv.Client().Discovery().RESTClient().Post().AbsPath(admissiontrace.WhyPath).Body(body).DoRaw(t.Context()))(t), &got))

@@ -44,13 +44,16 @@ func TestUnchangedWrites(t *testing.T) {
 		{"update in YAML", "an update needn't have the server's own metadata", w.updateOfLess},
 		{
 			"merge patch", "the patch sets a value to itself, and null for a field that doesn't exist",
-			w.patch(types.MergePatchType, `{"metadata":{"creationTimestamp":null,"annotations":{"patched":"yes"},"labels":{"none":null}}}`),
+			w.patch(types.MergePatchType,
+				`{"metadata":{"creationTimestamp":null,"annotations":{"patched":"yes"},"labels":{"none":null}}}`),
 		},
 		{
 			"strategic merge patch", "the patch sets a value to itself, and null for a field that doesn't exist",
-			w.patch(types.StrategicMergePatchType, `{"metadata":{"creationTimestamp":null,"annotations":{"patched":"yes"},"labels":{"none":null}}}`),
+			w.patch(types.StrategicMergePatchType,
+				`{"metadata":{"creationTimestamp":null,"annotations":{"patched":"yes"},"labels":{"none":null}}}`),
 		},
-		{"JSON patch", "a value is replaced by itself", w.patch(types.JSONPatchType, `[{"op":"copy","from":"/metadata/name","path":"/metadata/name"}]`)},
+		{"JSON patch", "a value is replaced by itself",
+			w.patch(types.JSONPatchType, `[{"op":"copy","from":"/metadata/name","path":"/metadata/name"}]`)},
 		{"apply", "a manager applies the values that it has applied", w.apply(func(map[string]any) {})},
 		{
 			"apply with null", "typed Go clients before 0.34 send a creation time of null",

@@ -35,7 +35,8 @@ func TestDeletedPodsOfNodesWithoutKubelet(t *testing.T) {
 		t.Helper()
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec:       corev1.PodSpec{NodeName: node, TerminationGracePeriodSeconds: &grace, Containers: []corev1.Container{{Name: "c", Image: "c"}}},
+			Spec: corev1.PodSpec{NodeName: node, TerminationGracePeriodSeconds: &grace,
+				Containers: []corev1.Container{{Name: "c", Image: "c"}}},
 		}
 		must(client.Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}))(t)
 		ok(t, client.Pods("default").Delete(t.Context(), name, metav1.DeleteOptions{}))

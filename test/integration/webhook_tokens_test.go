@@ -134,11 +134,13 @@ func TestTokenRequestsForWebhooks(t *testing.T) {
 		must(client.CoreV1().ServiceAccounts("default").Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}))(t)
 	}
 	must(client.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "attest"}, Rules: []rbacv1.PolicyRule{{
-		Verbs: []string{"attest"}, APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"admissionReviewAPIGroups"}, ResourceNames: []string{"apps", "batch"},
+		Verbs: []string{"attest"}, APIGroups: []string{"authentication.k8s.io"},
+		Resources: []string{"admissionReviewAPIGroups"}, ResourceNames: []string{"apps", "batch"},
 	}}}, metav1.CreateOptions{}))(t)
 	must(client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "attest"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "attest"},
-		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "default", Name: "granted"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "attest"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "attest"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "default", Name: "granted"}},
 	}, metav1.CreateOptions{}))(t)
 	of := func(h hook, client admissionregistrationv1.WebhookClientConfig) hook {
 		h.ClientConfig = client
@@ -167,9 +169,10 @@ func TestTokenRequestsForWebhooks(t *testing.T) {
 			`admissionReviewAPIGroups.authentication.k8s.io "*" is forbidden: User "system:serviceaccount:default:granted" cannot attest resource "admissionReviewAPIGroups" in API group "authentication.k8s.io" at the cluster scope`},
 	} {
 		request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
-			Audiences:      []string{test.audience},
-			Attestations:   map[string]authenticationv1.AttestationValue{"admissionReviewAPIGroups": {test.group}},
-			BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "admissionregistration.k8s.io/v1", Kind: "ValidatingWebhookConfiguration", Name: test.configuration},
+			Audiences:    []string{test.audience},
+			Attestations: map[string]authenticationv1.AttestationValue{"admissionReviewAPIGroups": {test.group}},
+			BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "admissionregistration.k8s.io/v1",
+				Kind: "ValidatingWebhookConfiguration", Name: test.configuration},
 		}}
 		issued, err := client.CoreV1().ServiceAccounts("default").CreateToken(context.Background(), test.account, request, metav1.CreateOptions{})
 		switch {

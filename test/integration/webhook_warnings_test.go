@@ -21,7 +21,8 @@ func hooksOfGadgets(service *admissionregistrationv1.ServiceReference) *admissio
 	return &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "gadgets"},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-			Name: h.Name, ClientConfig: h.ClientConfig, Rules: h.Rules, SideEffects: h.SideEffects, AdmissionReviewVersions: h.AdmissionReviewVersions,
+			Name: h.Name, ClientConfig: h.ClientConfig, Rules: h.Rules, SideEffects: h.SideEffects,
+			AdmissionReviewVersions: h.AdmissionReviewVersions,
 		}},
 	}
 }
@@ -54,8 +55,9 @@ func TestWebhookConfigurationWarnings(t *testing.T) {
 	aggregated := func(t testing.TB, srv *miniapitest.Server) {
 		must(clusterResources(srv, apiRegistration, "apiservices").Create(t.Context(), object("apiregistration.k8s.io/v1", "APIService", "v1.example.com", map[string]any{
 			"spec": map[string]any{
-				"group": "example.com", "version": "v1", "groupPriorityMinimum": int64(1), "versionPriority": int64(1), "insecureSkipTLSVerify": true,
-				"service": map[string]any{"namespace": "hooks", "name": "gadgets"},
+				"group": "example.com", "version": "v1", "groupPriorityMinimum": int64(1), "versionPriority": int64(1),
+				"insecureSkipTLSVerify": true,
+				"service":               map[string]any{"namespace": "hooks", "name": "gadgets"},
 			},
 		}), metav1.CreateOptions{}))(t)
 	}
@@ -69,13 +71,15 @@ func TestWebhookConfigurationWarnings(t *testing.T) {
 		want         []string
 	}{
 		{"nothing of the group", "the warning shows a mistyped group at once", nil, defined(), nil, []string{noGroup}},
-		{"another resource of the group", "the warning shows a mistyped resource at once", nil, defined("Widget"), nil, []string{noResource}},
+		{"another resource of the group", "the warning shows a mistyped resource at once", nil, defined("Widget"), nil,
+			[]string{noResource}},
 		{"defined", "the definition was created before the configuration", nil, defined("Widget", "Gadget"), nil, nil},
 		{"of another server", "this server doesn't list the resources of another server", nil, aggregated, nil, nil},
 		{"no service", "the name of the service may be mistyped", nil, defined("Gadget"), service, []string{noService}},
 		{"service", "a service may have no endpoints for a time", nil, withService, service, nil},
 		{"no port", "the service has another port", nil, withService, otherPort, []string{noPort}},
-		{"service elsewhere", "an option has the address of the service", []miniapitest.Option{placed("hooks", "gadgets", 443, 1)}, defined("Gadget"), service, nil},
+		{"service elsewhere", "an option has the address of the service",
+			[]miniapitest.Option{placed("hooks", "gadgets", 443, 1)}, defined("Gadget"), service, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -112,7 +116,8 @@ func TestMutatingWebhookConfigurationWarnings(t *testing.T) {
 			[]string{`299 - webhooks[0].rules[0].resources[5]: nothing serves "pod" in */v1: the webhook isn't called for it`},
 		},
 		{
-			"definitions turned off", "no request for a definition can reach the webhook", []miniapitest.Option{miniapitest.WithAPIs("apiextensions.k8s.io/v1=false")},
+			"definitions turned off", "no request for a definition can reach the webhook",
+			[]miniapitest.Option{miniapitest.WithAPIs("apiextensions.k8s.io/v1=false")},
 			on("CREATE", "apiextensions.k8s.io/v1", "customresourcedefinitions"),
 			[]string{`299 - webhooks[0].rules[0].apiGroups[0]: nothing serves group "apiextensions.k8s.io": the webhook isn't called for it`},
 		},

@@ -12,7 +12,8 @@ var chainMutations = []mutation{
 	{name: "reviews objects in namespaces that don't exist", caughtBy: "order.plugins.namespace", request: func(r *http.Request) {
 		r.URL.Path = strings.Replace(r.URL.Path, "-missing/configmaps", "/configmaps", 1)
 	}},
-	{name: "calls webhooks before the plugins", caughtBy: "order.plugins.mutating", review: onReviews(func(r object) { delete(at(r, "object", "spec"), "priority") })},
+	{name: "calls webhooks before the plugins", caughtBy: "order.plugins.mutating",
+		review: onReviews(func(r object) { delete(at(r, "object", "spec"), "priority") })},
 	{name: "judges pods before the webhooks", caughtBy: "order.plugins.podSecurity order.plugins.limitRanger", review: onResponses(func(_, response object) {
 		delete(response, "patch")
 		delete(response, "patchType")
@@ -20,7 +21,8 @@ var chainMutations = []mutation{
 	{name: "charges objects that webhooks refuse", caughtBy: "order.plugins.quota", response: answeredBy("GET", "/resourcequotas/", onAnswers(http.MethodGet, func(o object) {
 		at(o, "status", "used")["services"] = "1"
 	}))},
-	{name: "repairs metadata without a warning", caughtBy: "order.repaired.*", response: warningHeaders(func(int, []string) []string { return nil })},
+	{name: "repairs metadata without a warning", caughtBy: "order.repaired.*",
+		response: warningHeaders(func(int, []string) []string { return nil })},
 	{name: "reviews the object as the client has sent it", review: onReviews(func(r object) { at(r, "object", "data")["trail"] = "" }),
 		caughtBy: "order.finalState"},
 	{name: "calls webhooks in the reverse order", caughtBy: "order.withinConfiguration", request: onBodies("POST", "webhookconfigurations", func(o object) {
@@ -36,8 +38,10 @@ var chainMutations = []mutation{
 			next.ServeHTTP(w, r)
 		})
 	}},
-	{name: "reviews generations of clients", caughtBy: "order.preparation.*", review: onReviews(func(r object) { at(r, "object", "metadata")["generation"] = 77 })},
-	{name: "reviews statuses of webhooks", caughtBy: "order.status", review: onReviews(func(r object) { r["object"].(object)["status"] = object{"observedGeneration": 7} })},
+	{name: "reviews generations of clients", caughtBy: "order.preparation.*",
+		review: onReviews(func(r object) { at(r, "object", "metadata")["generation"] = 77 })},
+	{name: "reviews statuses of webhooks", caughtBy: "order.status",
+		review: onReviews(func(r object) { r["object"].(object)["status"] = object{"observedGeneration": 7} })},
 	{name: "reviews requests that it can't decode", caughtBy: "order.noReviewOfBadRequests", request: func(r *http.Request) {
 		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/configmaps") {
 			body := readAll(r.Body)
@@ -47,12 +51,14 @@ var chainMutations = []mutation{
 			setRequestBody(r, body)
 		}
 	}},
-	{name: "creates what exists", caughtBy: "order.exists", response: answeredBy("POST", "/configmaps", func(r *http.Response) { r.StatusCode = http.StatusCreated })},
+	{name: "creates what exists", caughtBy: "order.exists",
+		response: answeredBy("POST", "/configmaps", func(r *http.Response) { r.StatusCode = http.StatusCreated })},
 	{name: "stores updates without what webhooks change", caughtBy: "order.validationBetween.update", review: onResponses(func(_, response object) {
 		delete(response, "patch")
 		delete(response, "patchType")
 	})},
-	{name: "reviews objects without their uid", caughtBy: "order.systemFields", review: onReviews(func(r object) { delete(at(r, "object", "metadata"), "uid") })},
+	{name: "reviews objects without their uid", caughtBy: "order.systemFields",
+		review: onReviews(func(r object) { delete(at(r, "object", "metadata"), "uid") })},
 	{name: "reinvokes by default", caughtBy: "reinvocation.default", request: onConfigurations(func(webhooks []object) {
 		for _, w := range webhooks[1:] {
 			w["reinvocationPolicy"] = "IfNeeded"
@@ -69,7 +75,9 @@ var chainMutations = []mutation{
 			w["reinvocationPolicy"] = "IfNeeded"
 		}
 	})},
-	{name: "reinvokes never", caughtBy: "reinvocation.afterLater reinvocation.full reinvocation.partial reinvocation.onlyOptedIn", request: ifIs("reinvocationPolicy", "IfNeeded", "Never")},
+	{name: "reinvokes never",
+		caughtBy: "reinvocation.afterLater reinvocation.full reinvocation.partial reinvocation.onlyOptedIn",
+		request:  ifIs("reinvocationPolicy", "IfNeeded", "Never")},
 	{name: "reviews a changed object once", caughtBy: "repeat.update repeat.json repeat.merge repeat.strategic repeat.apply repeat.delete repeat.deletecollection", review: swallow(func(r object) bool {
 		return at(r, "oldObject", "metadata", "labels")["meddler"] != nil
 	})},

@@ -13,8 +13,10 @@ var configurationMutations = []mutation{
 			r.URL.RawQuery = ""
 		}
 	}},
-	{name: "selects no namespaces by default", caughtBy: "configuration.default.namespaceSelector", request: defaulted("namespaceSelector", object{"matchLabels": object{"no": "namespace"}})},
-	{name: "selects no objects by default", caughtBy: "configuration.default.objectSelector", request: defaulted("objectSelector", object{"matchLabels": object{"no": "object"}})},
+	{name: "selects no namespaces by default", caughtBy: "configuration.default.namespaceSelector",
+		request: defaulted("namespaceSelector", object{"matchLabels": object{"no": "namespace"}})},
+	{name: "selects no objects by default", caughtBy: "configuration.default.objectSelector",
+		request: defaulted("objectSelector", object{"matchLabels": object{"no": "object"}})},
 	{name: "has another default scope", caughtBy: "configuration.default.scope configuration.v1beta1.default.scope", request: onRules(func(rule object) {
 		if rule["scope"] == nil {
 			rule["scope"] = "Namespaced"
@@ -38,7 +40,8 @@ var configurationMutations = []mutation{
 			service["port"] = 8443
 		}
 	}), caughtBy: "configuration.v1beta1.default.reinvocationPolicy configuration.v1beta1.default.objectSelector configuration.v1beta1.default.namespaceSelector configuration.v1beta1.default.servicePort"},
-	{name: "calls webhooks with side effects in dry runs", caughtBy: "configuration.v1beta1.dryRun.*", request: field("sideEffects", "None")},
+	{name: "calls webhooks with side effects in dry runs", caughtBy: "configuration.v1beta1.dryRun.*",
+		request: field("sideEffects", "None")},
 	{name: "accepts any configuration", request: onBodies("POST", "webhookconfigurations", func(o object) {
 		at(o, "metadata")["name"] = "valid"
 		o["webhooks"] = []any{object{
@@ -53,12 +56,17 @@ var configurationMutations = []mutation{
 			w["timeoutSeconds"] = 0
 		}
 	})},
-	{name: "refuses webhooks with side effects outside of dry runs", caughtBy: "configuration.validation.sideEffects.noneOnDryRun", request: ifIs("sideEffects", "NoneOnDryRun", "Some")},
-	{name: "refuses other ports of services", caughtBy: "configuration.validation.service.port.custom", request: onServices(func(s object) { s["port"] = 0 })},
-	{name: "defaults failurePolicy to Ignore", caughtBy: "configuration.default.failurePolicy", request: defaulted("failurePolicy", "Ignore")},
+	{name: "refuses webhooks with side effects outside of dry runs",
+		caughtBy: "configuration.validation.sideEffects.noneOnDryRun",
+		request:  ifIs("sideEffects", "NoneOnDryRun", "Some")},
+	{name: "refuses other ports of services", caughtBy: "configuration.validation.service.port.custom",
+		request: onServices(func(s object) { s["port"] = 0 })},
+	{name: "defaults failurePolicy to Ignore", caughtBy: "configuration.default.failurePolicy",
+		request: defaulted("failurePolicy", "Ignore")},
 	{name: "defaults matchPolicy to Exact", caughtBy: "configuration.default.matchPolicy", request: defaulted("matchPolicy", "Exact")},
 	{name: "defaults timeoutSeconds to 30", caughtBy: "configuration.default.timeoutSeconds", request: defaulted("timeoutSeconds", 30)},
-	{name: "defaults reinvocationPolicy to IfNeeded", caughtBy: "configuration.default.reinvocationPolicy", request: defaulted("reinvocationPolicy", "IfNeeded")},
+	{name: "defaults reinvocationPolicy to IfNeeded", caughtBy: "configuration.default.reinvocationPolicy",
+		request: defaulted("reinvocationPolicy", "IfNeeded")},
 	{name: "defaults ports of services to 8443", caughtBy: "configuration.default.servicePort", request: onWebhooks(func(w object) {
 		if service := at(w, "clientConfig", "service"); service["port"] == nil {
 			service["port"] = 8443
@@ -73,9 +81,13 @@ var configurationMutations = []mutation{
 			delete(w.(object), "timeoutSeconds")
 		}
 	})},
-	{name: "accepts any timeout", caughtBy: "configuration.validation.timeout.more configuration.validation.timeout.zero", request: field("timeoutSeconds", 30)},
+	{name: "accepts any timeout",
+		caughtBy: "configuration.validation.timeout.more configuration.validation.timeout.zero",
+		request:  field("timeoutSeconds", 30)},
 	{name: "accepts any side effects", caughtBy: "configuration.validation.sideEffects.some", request: field("sideEffects", "None")},
-	{name: "accepts fragments", caughtBy: "configuration.validation.url.fragment", request: onWebhooks(func(w object) { at(w, "clientConfig")["url"] = "https://example.com/" })},
+	{name: "accepts fragments", caughtBy: "configuration.validation.url.fragment",
+		request: onWebhooks(func(w object) { at(w, "clientConfig")["url"] = "https://example.com/" })},
 	{name: "accepts any scope", caughtBy: "configuration.validation.scope", request: ruled("scope", "*")},
-	{name: "accepts conditions that don't compile", caughtBy: "configuration.validation.conditions.syntax", request: unsupported("matchConditions")},
+	{name: "accepts conditions that don't compile", caughtBy: "configuration.validation.conditions.syntax",
+		request: unsupported("matchConditions")},
 }

@@ -28,7 +28,8 @@ func TestConsistencyMutations(t *testing.T) {
 		config := m.target(t, good).Config
 		config.DisableCompression = true // the proxy changes plain JSON
 		results, history, err := consistency.Run(t.Context(), consistency.Options{
-			Configs: []*rest.Config{config}, Seed: seed, Duration: time.Minute, Writes: 500, Writers: 4, Readers: 3, Watchers: 8, Patience: 3 * time.Second,
+			Configs: []*rest.Config{config}, Seed: seed, Duration: time.Minute, Writes: 500, Writers: 4, Readers: 3,
+			Watchers: 8, Patience: 3 * time.Second,
 			NamespacePatience: time.Millisecond, // the good server has no controllers
 		}, conformance.Options{})
 		if err != nil {
@@ -198,7 +199,8 @@ func consistencyMutations() []mutation {
 				setBody(r, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`))
 			}
 		}},
-		{name: "gives writes old resource versions", caughtBy: "object.linearizable object.revisions", response: changed(written(http.MethodPatch), func(o object) { revised(o, -30) })},
+		{name: "gives writes old resource versions", caughtBy: "object.linearizable object.revisions",
+			response: changed(written(http.MethodPatch), func(o object) { revised(o, -30) })},
 		{name: "answers gets at resourceVersion 0 with versions that never were", caughtBy: "get.cached", response: changed(
 			func(r *http.Request) bool { return isObject(r) && r.URL.Query().Get("resourceVersion") == "0" }, func(o object) { revised(o, 1) })},
 		{name: "lacks an object in lists", caughtBy: "list.snapshot", response: changed(lists(func(url.Values) bool { return true }), func(o object) {
@@ -211,8 +213,10 @@ func consistencyMutations() []mutation {
 				revised(item, -1)
 			}
 		})},
-		{name: "answers lists from a cache", caughtBy: "list.recent object.linearizable", response: stale(lists(func(v url.Values) bool { return recent(v) && !v.Has("limit") }))},
-		{name: "takes a later page from a later resourceVersion", caughtBy: "list.pages", response: changed(lists(func(v url.Values) bool { return v.Has("continue") }), func(o object) { revised(o, 1) })},
+		{name: "answers lists from a cache", caughtBy: "list.recent object.linearizable",
+			response: stale(lists(func(v url.Values) bool { return recent(v) && !v.Has("limit") }))},
+		{name: "takes a later page from a later resourceVersion", caughtBy: "list.pages",
+			response: changed(lists(func(v url.Values) bool { return v.Has("continue") }), func(o object) { revised(o, 1) })},
 		{name: "ignores the resourceVersion of lists", caughtBy: "list.asked", request: func(r *http.Request) {
 			if r.URL.Query().Get("resourceVersionMatch") == "Exact" {
 				query(http.MethodGet, dropped("resourceVersionMatch"))(r)

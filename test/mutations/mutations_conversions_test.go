@@ -25,7 +25,8 @@ var conversionMutations = []mutation{
 			_, _ = w.Write(answer.Body.Bytes())
 		})
 	}},
-	{name: "sends conversions of another kind", caughtBy: "conversion.request", review: onBodiesOfReviews(func(review object) { review["kind"] = "Conversion" })},
+	{name: "sends conversions of another kind", caughtBy: "conversion.request",
+		review: onBodiesOfReviews(func(review object) { review["kind"] = "Conversion" })},
 	{name: "repairs wrong conversions", caughtBy: "conversion.count conversion.version conversion.name", review: onResponses(converted)},
 	{name: "converts without the webhook", caughtBy: "conversion.closed", review: func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,7 +49,8 @@ var conversionMutations = []mutation{
 			at(r, "object")["apiVersion"] = otherVersion(version)
 		}
 	})},
-	{name: "accepts conversions with another uid", caughtBy: "conversion.uid", review: onResponses(func(request, response object) { response["uid"] = request["uid"] })},
+	{name: "accepts conversions with another uid", caughtBy: "conversion.uid",
+		review: onResponses(func(request, response object) { response["uid"] = request["uid"] })},
 	{name: "swallows failed conversions", caughtBy: "conversion.fails", review: onResponses(func(request, response object) {
 		response["result"], response["convertedObjects"] = object{"status": "Success"}, request["objects"]
 	})},

@@ -9,7 +9,8 @@ import (
 // failureMutations break promises about failed calls and timeouts.
 var failureMutations = []mutation{
 	{name: "calls again after a failure", caughtBy: "failure.once", review: twice},
-	{name: "ignores the header Retry-After", caughtBy: "failure.retried.*", review: onAnswersOfWebhooks(func(*httptest.ResponseRecorder) {})},
+	{name: "ignores the header Retry-After", caughtBy: "failure.retried.*",
+		review: onAnswersOfWebhooks(func(*httptest.ResponseRecorder) {})},
 	{name: "ignores errors of calls", caughtBy: "failure.fail.*", request: ifIs("failurePolicy", "Fail", "Ignore")},
 	{name: "trusts any authority", caughtBy: "failure.fail.otherAuthority failure.fail.systemRoots", request: onConfigurations(func(webhooks []object) {
 		for _, w := range webhooks[1:] { // the first one shows whether the configuration is in effect, so its caBundle is right

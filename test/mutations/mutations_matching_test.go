@@ -42,8 +42,10 @@ var matchingMutations = []mutation{
 			c.(object)["expression"] = "false"
 		}
 	})},
-	{name: "takes versions that aren't served for equivalent", caughtBy: "match.policy.notServed", request: ruled("apiVersions", []any{"*"})},
-	{name: "converts to the version of the first rule", caughtBy: "match.policy.exactFirst", request: onRules(func(rule object) { rule["apiVersions"] = []any{"v1"} })},
+	{name: "takes versions that aren't served for equivalent", caughtBy: "match.policy.notServed",
+		request: ruled("apiVersions", []any{"*"})},
+	{name: "converts to the version of the first rule", caughtBy: "match.policy.exactFirst",
+		request: onRules(func(rule object) { rule["apiVersions"] = []any{"v1"} })},
 	{name: "takes resources of one name for equivalent", caughtBy: "match.policy.otherGroup", request: onRules(func(rule object) {
 		rule["apiGroups"], rule["apiVersions"] = []any{"*"}, []any{"*"}
 	})},
@@ -51,19 +53,22 @@ var matchingMutations = []mutation{
 		rules, _ := w["rules"].([]any)
 		slices.Reverse(rules)
 	})},
-	{name: "converts for rules of all versions", caughtBy: "match.policy.allVersions", request: onRules(func(rule object) { rule["apiVersions"] = []any{"v1"} })},
+	{name: "converts for rules of all versions", caughtBy: "match.policy.allVersions",
+		request: onRules(func(rule object) { rule["apiVersions"] = []any{"v1"} })},
 	{name: "knows no equivalent versions in all groups", caughtBy: "match.policy.anyGroup", request: onRules(func(rule object) {
 		if groups, _ := rule["apiGroups"].([]any); len(groups) == 1 && groups[0] == "*" {
 			rule["apiGroups"] = []any{"none.example.com"}
 		}
 	})},
-	{name: "finds equivalent versions in rules for other operations", caughtBy: "match.policy.wholeRule", request: ruled("operations", []any{"*"})},
+	{name: "finds equivalent versions in rules for other operations", caughtBy: "match.policy.wholeRule",
+		request: ruled("operations", []any{"*"})},
 	{name: "forgets changes when it converts", caughtBy: "match.policy.chain", review: onReviews(func(r object) {
 		if version, _ := at(r, "object")["apiVersion"].(string); strings.HasSuffix(version, "/v2") {
 			at(r, "object", "spec")["trail"] = ""
 		}
 	})},
-	{name: "forgets changes before a webhook that it skips", caughtBy: "match.policy.skipped", review: onReviews(func(r object) { at(r, "object", "spec")["size"] = 1 })},
+	{name: "forgets changes before a webhook that it skips", caughtBy: "match.policy.skipped",
+		review: onReviews(func(r object) { at(r, "object", "spec")["size"] = 1 })},
 	{name: "doesn't convert patches back", caughtBy: "match.policy.patchedForward match.policy.patchedBack match.policy.events conversion.patchedBack", review: onResponses(func(request, response object) {
 		if at(request, "kind")["version"] != at(request, "requestKind")["version"] || at(request, "kind")["group"] != at(request, "requestKind")["group"] {
 			delete(response, "patch")
@@ -78,17 +83,33 @@ var matchingMutations = []mutation{
 			setRequestBody(r, []byte("{}"))
 		}
 	}},
-	{name: "ignores namespace selectors", caughtBy: "match.namespaceSelector.namespace", request: onWebhooks(func(w object) { delete(at(w, "namespaceSelector"), "matchExpressions") })},
-	{name: "ignores object selectors", caughtBy: "match.bothSelectors deletecollection.objectSelector", request: unsupported("objectSelector")},
-	{name: "ignores match conditions", caughtBy: "match.conditions.anyFalse match.conditions.falseBeatsError match.conditions.variable.* reinvocation.condition", request: unsupported("matchConditions")},
-	{name: "ignores scopes", caughtBy: "match.rule.scope.namespaced match.rule.scope.cluster match.rule.scope.subresource", request: ruled("scope", "*")},
-	{name: "ignores operations", caughtBy: "match.rule.operation.update match.rule.operation.create match.rule.operation.delete match.rule.operation.connect match.rule.operation.several", request: ruled("operations", []any{"*"})},
-	{name: "ignores groups", caughtBy: "match.rule.group.other match.rule.group.core match.rule.group.named", request: ruled("apiGroups", []any{"*"})},
-	{name: "ignores resources", caughtBy: "match.rule.resource.other match.rule.subresource.named match.rule.subresource.other", request: ruled("resources", []any{"*"})},
-	{name: "counts subresources as resources", caughtBy: "match.rule.resource.allNotSubresource match.rule.resource.all match.rule.resource.notSubresource", request: ruled("resources", []any{"*/*"})},
+	{name: "ignores namespace selectors", caughtBy: "match.namespaceSelector.namespace",
+		request: onWebhooks(func(w object) { delete(at(w, "namespaceSelector"), "matchExpressions") })},
+	{name: "ignores object selectors", caughtBy: "match.bothSelectors deletecollection.objectSelector",
+		request: unsupported("objectSelector")},
+	{name: "ignores match conditions",
+		caughtBy: "match.conditions.anyFalse match.conditions.falseBeatsError match.conditions.variable.* reinvocation.condition",
+		request:  unsupported("matchConditions")},
+	{name: "ignores scopes",
+		caughtBy: "match.rule.scope.namespaced match.rule.scope.cluster match.rule.scope.subresource",
+		request:  ruled("scope", "*")},
+	{name: "ignores operations",
+		caughtBy: "match.rule.operation.update match.rule.operation.create match.rule.operation.delete match.rule.operation.connect match.rule.operation.several",
+		request:  ruled("operations", []any{"*"})},
+	{name: "ignores groups", caughtBy: "match.rule.group.other match.rule.group.core match.rule.group.named",
+		request: ruled("apiGroups", []any{"*"})},
+	{name: "ignores resources",
+		caughtBy: "match.rule.resource.other match.rule.subresource.named match.rule.subresource.other",
+		request:  ruled("resources", []any{"*"})},
+	{name: "counts subresources as resources",
+		caughtBy: "match.rule.resource.allNotSubresource match.rule.resource.all match.rule.resource.notSubresource",
+		request:  ruled("resources", []any{"*/*"})},
 	{name: "matches equivalent versions always", caughtBy: "match.policy.exact", request: field("matchPolicy", "Equivalent")},
-	{name: "matches exact versions alone", caughtBy: "match.policy.equivalent match.policy.default match.policy.custom match.policy.status match.policy.patchedBack", request: field("matchPolicy", "Exact")},
+	{name: "matches exact versions alone",
+		caughtBy: "match.policy.equivalent match.policy.default match.policy.custom match.policy.status match.policy.patchedBack",
+		request:  field("matchPolicy", "Exact")},
 	{name: "converts no groups", caughtBy: "match.policy.groups", request: field("matchPolicy", "Exact")},
 	{name: "converts no scales", caughtBy: "match.policy.scale", request: field("matchPolicy", "Exact")},
-	{name: "doesn't convert the old object", caughtBy: "match.policy.convertedOld", review: onReviews(func(r object) { at(r, "oldObject")["apiVersion"] = "autoscaling/v2" })},
+	{name: "doesn't convert the old object", caughtBy: "match.policy.convertedOld",
+		review: onReviews(func(r object) { at(r, "oldObject")["apiVersion"] = "autoscaling/v2" })},
 }

@@ -23,7 +23,8 @@ var readMutations = []mutation{
 			})(r)
 		}
 	})},
-	{name: "counts remaining items wrongly", caughtBy: "list.remaining", response: onAnswers(http.MethodGet, func(o object) { at(o, "metadata")["remainingItemCount"] = 7 })},
+	{name: "counts remaining items wrongly", caughtBy: "list.remaining",
+		response: onAnswers(http.MethodGet, func(o object) { at(o, "metadata")["remainingItemCount"] = 7 })},
 	{name: "continues lists with the latest state", caughtBy: "list.snapshot", request: query(http.MethodGet, func(v url.Values) {
 		if v.Has("continue") {
 			v.Set("continue", latest(v.Get("continue")))
@@ -32,7 +33,8 @@ var readMutations = []mutation{
 	{name: "ignores limits", caughtBy: "list.limit", request: query(http.MethodGet, dropped("limit"))},
 	{name: "ignores label selectors", caughtBy: "list.labels", request: query(http.MethodGet, dropped("labelSelector"))},
 	{name: "ignores field selectors", caughtBy: "list.fields", request: query(http.MethodGet, dropped("fieldSelector"))},
-	{name: "lists the latest state for any version", caughtBy: "list.exact", request: query(http.MethodGet, func(v url.Values) { v.Del("resourceVersion"); v.Del("resourceVersionMatch") })},
+	{name: "lists the latest state for any version", caughtBy: "list.exact",
+		request: query(http.MethodGet, func(v url.Values) { v.Del("resourceVersion"); v.Del("resourceVersionMatch") })},
 	{name: "watches from any version", caughtBy: "watch.badVersion", request: query(http.MethodGet, func(v url.Values) {
 		if v.Get("resourceVersion") == "nonsense" {
 			v.Del("resourceVersion")
@@ -93,8 +95,11 @@ var readMutations = []mutation{
 			r.URL.Path = "/openapi/v3/api/v1"
 		}
 	}},
-	{name: "publishes no OpenAPI", caughtBy: "format.openapi", response: answeredBy("GET", "/openapi/v3", func(r *http.Response) { r.StatusCode = http.StatusNotFound })},
-	{name: "has no tables", caughtBy: "format.table format.metadata format.protobuf format.unknown format.yaml format.discovery", request: func(r *http.Request) { r.Header.Set("Accept", "application/json") }},
+	{name: "publishes no OpenAPI", caughtBy: "format.openapi",
+		response: answeredBy("GET", "/openapi/v3", func(r *http.Response) { r.StatusCode = http.StatusNotFound })},
+	{name: "has no tables",
+		caughtBy: "format.table format.metadata format.protobuf format.unknown format.yaml format.discovery",
+		request:  func(r *http.Request) { r.Header.Set("Accept", "application/json") }},
 }
 
 // latest returns a token that continues the same list as the given token, but with the latest state.

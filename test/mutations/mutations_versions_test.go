@@ -21,9 +21,11 @@ var versionMutations = []mutation{
 			delete(at(review, "request"), "requestKind")
 		}
 	})},
-	{name: "ignores patches in v1beta1", caughtBy: "version.v1beta1.response", review: onResponses(func(_, response object) { delete(response, "patch"); delete(response, "patchType") })},
+	{name: "ignores patches in v1beta1", caughtBy: "version.v1beta1.response",
+		review: onResponses(func(_, response object) { delete(response, "patch"); delete(response, "patchType") })},
 	{name: "requires no review versions", caughtBy: "version.required", request: defaulted("admissionReviewVersions", []any{"v1"})},
-	{name: "sends v1beta1", caughtBy: "version.v1", review: onBodiesOfReviews(func(review object) { review["apiVersion"] = "admission.k8s.io/v1beta1" })},
+	{name: "sends v1beta1", caughtBy: "version.v1",
+		review: onBodiesOfReviews(func(review object) { review["apiVersion"] = "admission.k8s.io/v1beta1" })},
 	{name: "sends v1 always", caughtBy: "version.v1beta1", request: field("admissionReviewVersions", []any{"v1"})},
 	{name: "prefers the last version", caughtBy: "version.firstWins version.firstWins.older", request: onWebhooks(func(w object) {
 		if versions, _ := w["admissionReviewVersions"].([]any); len(versions) == 2 {
@@ -34,7 +36,8 @@ var versionMutations = []mutation{
 		versions, _ := w["admissionReviewVersions"].([]any)
 		w["admissionReviewVersions"] = versions[:1]
 	})},
-	{name: "accepts versions that it doesn't know", caughtBy: "version.noneSupported", request: field("admissionReviewVersions", []any{"v1"})},
+	{name: "accepts versions that it doesn't know", caughtBy: "version.noneSupported",
+		request: field("admissionReviewVersions", []any{"v1"})},
 	{name: "requires uids in v1beta1", caughtBy: "version.v1beta1.bare", review: onAnswersOfWebhooks(func(answer *httptest.ResponseRecorder) {
 		review := object{}
 		if json.Unmarshal(answer.Body.Bytes(), &review) != nil || at(review, "response")["uid"] == nil {

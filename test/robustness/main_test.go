@@ -51,7 +51,8 @@ func judge(t *testing.T, share float64, patience time.Duration, configs []*rest.
 	t.Helper()
 	t.Logf("-seed %d repeats the choices of this run", *seed)
 	results, history, err := consistency.Run(t.Context(), consistency.Options{
-		Configs: configs, Seed: *seed, Duration: time.Duration(share * float64(*duration)), RequestTimeout: requestTimeout, Patience: patience, Disturb: disturb,
+		Configs: configs, Seed: *seed, Duration: time.Duration(share * float64(*duration)),
+		RequestTimeout: requestTimeout, Patience: patience, Disturb: disturb,
 	}, conformance.Options{})
 	if err != nil {
 		t.Fatal(err)

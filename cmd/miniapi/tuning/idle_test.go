@@ -18,11 +18,16 @@ func TestIdleMemoryIsDue(t *testing.T) {
 		want         bool
 	}{
 		{"after use", "the requests have ended", 50 * mib, memoryUse{180 * mib, 900 * mib}, memoryUse{180 * mib, 901 * mib}, true},
-		{"in use", "the next request would allocate the memory again", 50 * mib, memoryUse{180 * mib, 900 * mib}, memoryUse{180 * mib, 910 * mib}, false},
-		{"first check", "the allocations before the first check are unknown", 50 * mib, memoryUse{}, memoryUse{180 * mib, 900 * mib}, false},
-		{"little", "giving back is more work than the memory is worth", 50 * mib, memoryUse{60 * mib, 900 * mib}, memoryUse{60 * mib, 900 * mib}, false},
-		{"little of much", "the work grows with the heap", 400 * mib, memoryUse{480 * mib, 900 * mib}, memoryUse{480 * mib, 900 * mib}, false},
-		{"less than before", "nothing is left to give back", 50 * mib, memoryUse{40 * mib, 900 * mib}, memoryUse{40 * mib, 900 * mib}, false},
+		{"in use", "the next request would allocate the memory again", 50 * mib, memoryUse{180 * mib, 900 * mib},
+			memoryUse{180 * mib, 910 * mib}, false},
+		{"first check", "the allocations before the first check are unknown", 50 * mib, memoryUse{},
+			memoryUse{180 * mib, 900 * mib}, false},
+		{"little", "giving back is more work than the memory is worth", 50 * mib, memoryUse{60 * mib, 900 * mib},
+			memoryUse{60 * mib, 900 * mib}, false},
+		{"little of much", "the work grows with the heap", 400 * mib, memoryUse{480 * mib, 900 * mib},
+			memoryUse{480 * mib, 900 * mib}, false},
+		{"less than before", "nothing is left to give back", 50 * mib, memoryUse{40 * mib, 900 * mib},
+			memoryUse{40 * mib, 900 * mib}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

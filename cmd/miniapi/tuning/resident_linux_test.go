@@ -50,7 +50,8 @@ func TestMappingReads(t *testing.T) {
 		{"code", "code never changes", mapping{permissions: "r-xp", file: program}, true},
 		{"constants", "constants never change", mapping{permissions: "r--p", file: program}, true},
 		{"variables", "variables would have their initial values again", mapping{permissions: "rw-p", file: program}, false},
-		{"relocated", "the loader changed the pages before it made them read-only", mapping{permissions: "r--p", file: program, anonymous: true}, false},
+		{"relocated", "the loader changed the pages before it made them read-only",
+			mapping{permissions: "r--p", file: program, anonymous: true}, false},
 		{"library", "the pages are not the program's", mapping{permissions: "r-xp", file: "/lib/libc.so.6"}, false},
 		{"heap", "the heap is in no file", mapping{permissions: "rw-p"}, false},
 	} {

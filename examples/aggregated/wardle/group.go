@@ -19,7 +19,8 @@ var Group = registry.Group{
 	Versions: []registry.Version{
 		{Name: "v1beta1", Types: []runtime.Object{&v1beta1.Flunder{}, &v1beta1.FlunderList{}}},
 		{Name: "v1alpha1", Types: []runtime.Object{
-			&v1alpha1.Flunder{}, &v1alpha1.FlunderList{}, &v1alpha1.Fischer{}, &v1alpha1.FischerList{}, &v1alpha1.Catch{}, &v1alpha1.CatchList{},
+			&v1alpha1.Flunder{}, &v1alpha1.FlunderList{}, &v1alpha1.Fischer{}, &v1alpha1.FischerList{},
+			&v1alpha1.Catch{}, &v1alpha1.CatchList{},
 		}},
 	},
 	Kinds: []registry.Kind{

@@ -93,7 +93,8 @@ func TestConverters(t *testing.T) {
 		reads        int
 	}{
 		{name: "undefined", reason: "no definition has the kind"},
-		{name: "defined", reason: "a new definition has a converter at once", change: func() { served[path] = document{1, &reads} }, found: true, reads: 1},
+		{name: "defined", reason: "a new definition has a converter at once",
+			change: func() { served[path] = document{1, &reads} }, found: true, reads: 1},
 		{name: "again", reason: "the schema hasn't changed", found: true, reads: 1},
 		{name: "changed", reason: "the schema has changed", change: func() { served[path] = document{2, &reads} }, found: true, reads: 2},
 	}

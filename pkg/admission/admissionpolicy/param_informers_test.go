@@ -55,14 +55,21 @@ func TestParamsRenew(t *testing.T) {
 		stopped, kept, renewed bool
 	}{
 		{name: "same", reason: "nothing has changed", was: old, is: old, plural: "things", scope: meta.RESTScopeNamespace, kept: true},
-		{name: "touched", reason: "the change doesn't affect the schema", was: old, is: touched, plural: "things", scope: meta.RESTScopeNamespace, kept: true},
-		{name: "changed", reason: "the listed objects have the old schema", was: old, is: changed, plural: "things", scope: meta.RESTScopeNamespace, stopped: true, renewed: true},
-		{name: "anew", reason: "the new definition has other objects", was: old, is: things("2", anyObject), plural: "things", scope: meta.RESTScopeNamespace, stopped: true, renewed: true},
-		{name: "appeared", reason: "the informer had no resource to list", is: old, plural: "things", scope: meta.RESTScopeNamespace, stopped: true, renewed: true},
-		{name: "other resource", reason: "the resource that the informer lists isn't served", was: old, is: old, plural: "stuff", scope: meta.RESTScopeNamespace, stopped: true, renewed: true},
-		{name: "other scope", reason: "the scope decides by which key an informer finds objects", was: old, is: old, plural: "things", scope: meta.RESTScopeRoot, stopped: true, renewed: true},
+		{name: "touched", reason: "the change doesn't affect the schema", was: old, is: touched, plural: "things",
+			scope: meta.RESTScopeNamespace, kept: true},
+		{name: "changed", reason: "the listed objects have the old schema", was: old, is: changed, plural: "things",
+			scope: meta.RESTScopeNamespace, stopped: true, renewed: true},
+		{name: "anew", reason: "the new definition has other objects", was: old, is: things("2", anyObject),
+			plural: "things", scope: meta.RESTScopeNamespace, stopped: true, renewed: true},
+		{name: "appeared", reason: "the informer had no resource to list", is: old, plural: "things",
+			scope: meta.RESTScopeNamespace, stopped: true, renewed: true},
+		{name: "other resource", reason: "the resource that the informer lists isn't served", was: old, is: old,
+			plural: "stuff", scope: meta.RESTScopeNamespace, stopped: true, renewed: true},
+		{name: "other scope", reason: "the scope decides by which key an informer finds objects", was: old, is: old,
+			plural: "things", scope: meta.RESTScopeRoot, stopped: true, renewed: true},
 		{name: "not served", reason: "the kind has no resource now, so the old informer stays", was: old, is: changed, kept: true},
-		{name: "gone", reason: "the objects are gone, but the definition may come back", was: old, plural: "things", scope: meta.RESTScopeNamespace, stopped: true, kept: true},
+		{name: "gone", reason: "the objects are gone, but the definition may come back", was: old, plural: "things",
+			scope: meta.RESTScopeNamespace, stopped: true, kept: true},
 		{name: "still gone", reason: "the informer has been stopped before", plural: "things", scope: meta.RESTScopeNamespace, kept: true},
 	}
 	for _, test := range tests {
@@ -78,7 +85,8 @@ func TestParamsRenew(t *testing.T) {
 				mapper:     mapper,
 				definition: func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition { return test.is },
 				running: map[paramKind]paramInformer{ofThings: {
-					resource: thing.GroupVersion().WithResource("things"), scope: meta.RESTScopeNamespace, definition: test.was, stop: func() { stopped++ },
+					resource: thing.GroupVersion().WithResource("things"), scope: meta.RESTScopeNamespace,
+					definition: test.was, stop: func() { stopped++ },
 				}},
 			}
 			if renewed := p.renew(); renewed != test.renewed {
@@ -126,8 +134,9 @@ func TestParamsGet(t *testing.T) {
 	definition := things("1", anyObject)
 	p := &params{
 		informers: informers.NewSharedInformerFactory(fake.NewClientset(), 0),
-		client:    dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{gvr: "ThingList"}, object),
-		mapper:    mapper,
+		client: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+			map[schema.GroupVersionResource]string{gvr: "ThingList"}, object),
+		mapper: mapper,
 		observe: func(resource schema.GroupResource, informer cache.SharedIndexInformer) cache.SharedIndexInformer {
 			if resource == gvr.GroupResource() {
 				observed++

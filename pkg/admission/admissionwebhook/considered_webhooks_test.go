@@ -55,8 +55,9 @@ func TestMatchedAndNotCalled(t *testing.T) {
 			for _, name := range []string{"first", "second", "third"} {
 				m := matchingWebhook(name)
 				hooks = append(hooks, admissionregistrationv1.ValidatingWebhook{
-					Name: name, ClientConfig: m.ClientConfig, Rules: m.Rules, NamespaceSelector: m.NamespaceSelector, ObjectSelector: m.ObjectSelector,
-					SideEffects: m.SideEffects, AdmissionReviewVersions: m.AdmissionReviewVersions,
+					Name: name, ClientConfig: m.ClientConfig, Rules: m.Rules, NamespaceSelector: m.NamespaceSelector,
+					ObjectSelector: m.ObjectSelector,
+					SideEffects:    m.SideEffects, AdmissionReviewVersions: m.AdmissionReviewVersions,
 				})
 			}
 			hooks[1].ObjectSelector = &test.selector

@@ -43,12 +43,15 @@ func TestExchangesAreThoseOfClientGo(t *testing.T) {
 		{"v1beta1", "the decoder converts other versions", answer(200, v1beta1, "Content-Type", "application/json"), 1},
 		{"warning", "client-go reads the header Warning", answer(200, v1, "Warning", `299 - "old"`), 1},
 		{"another type", "the response has no decoder", answer(200, "", "Content-Type", "text/plain"), 1},
-		{"no review", "the error tells what was decoded", answer(200, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no"}`), 1},
+		{"no review", "the error tells what was decoded",
+			answer(200, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no"}`), 1},
 		{"no JSON", "the error is the decoder's", answer(200, "{"), 1},
 		{"empty", "the error tells the length", answer(200, ""), 1},
 		{"other success", "client-go accepts the status codes 200 to 206", answer(201, v1), 1},
 		{"failure", "the error has the status code", answer(500, "broken"), 1},
-		{"status", "a Status is the error", answer(403, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no", "code": 403}`, "Content-Type", "application/json"), 1},
+		{"status", "a Status is the error",
+			answer(403, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no", "code": 403}`, "Content-Type", "application/json"),
+			1},
 		{"redirect", "net/http follows redirects", func(w http.ResponseWriter, req *http.Request, n int64) {
 			if n == 1 {
 				http.Redirect(w, req, "/elsewhere", http.StatusTemporaryRedirect)

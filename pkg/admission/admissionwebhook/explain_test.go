@@ -122,12 +122,14 @@ func randomWebhook(random *rand.Rand) *admissionregistrationv1.MutatingWebhook {
 	}
 	for range random.IntN(4) {
 		hook.Rules = append(hook.Rules, admissionregistrationv1.RuleWithOperations{
-			Operations: some(random, admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete, admissionregistrationv1.OperationAll),
+			Operations: some(random, admissionregistrationv1.Create, admissionregistrationv1.Update,
+				admissionregistrationv1.Delete, admissionregistrationv1.OperationAll),
 			Rule: admissionregistrationv1.Rule{
 				APIGroups:   some(random, "", "apps", "*"),
 				APIVersions: some(random, "v1", "v1beta1", "*"),
 				Resources:   some(random, "pods", "deployments", "pods/status", "*", "*/status", "deployments/*", "*/*"),
-				Scope:       pick(random, nil, new(admissionregistrationv1.AllScopes), new(admissionregistrationv1.NamespacedScope), new(admissionregistrationv1.ClusterScope)),
+				Scope: pick(random, nil, new(admissionregistrationv1.AllScopes),
+					new(admissionregistrationv1.NamespacedScope), new(admissionregistrationv1.ClusterScope)),
 			},
 		})
 	}

@@ -40,12 +40,21 @@ func TestOutcomes(t *testing.T) {
 		log          string
 	}{
 		{"allowed", "a response that allows the request needs no log entry", nil, &fail, "", false, 200, ""},
-		{"unreachable", "the policy is Fail", unreachable, &fail, "Internal error occurred: failed calling webhook", false, 503, "a request is refused because of a webhook"},
-		{"unreachable, without a policy", "without a failurePolicy, Fail is in force", unreachable, nil, "Internal error occurred: failed calling webhook", false, 503, "a request is refused because of"},
-		{"unreachable and ignored", "the response doesn't show the failed call, so the log shows it", unreachable, &ignore, "Internal error occurred: failed calling webhook", true, 503, "a failed call of a webhook is ignored"},
-		{"canceled", "the client ended the request, and the webhook didn't fail", canceled, &fail, "context canceled", false, 503, "the request ended before its webhook answered"},
-		{"refused", "a response of the webhook decides, whatever the failurePolicy", refused, &ignore, `admission webhook "hook.example.com" denied the request: no`, false, 400, "a webhook has refused a request"},
-		{"dry run", "the webhook isn't called, so there is neither a response nor a failed call", webhookerrors.NewDryRunUnsupportedErr("hook.example.com"), &ignore, "does not support dry run", false, 0, "a request is refused because of"},
+		{"unreachable", "the policy is Fail", unreachable, &fail, "Internal error occurred: failed calling webhook",
+			false, 503, "a request is refused because of a webhook"},
+		{"unreachable, without a policy", "without a failurePolicy, Fail is in force", unreachable, nil,
+			"Internal error occurred: failed calling webhook", false, 503, "a request is refused because of"},
+		{"unreachable and ignored", "the response doesn't show the failed call, so the log shows it", unreachable,
+			&ignore, "Internal error occurred: failed calling webhook", true, 503,
+			"a failed call of a webhook is ignored"},
+		{"canceled", "the client ended the request, and the webhook didn't fail", canceled, &fail, "context canceled",
+			false, 503, "the request ended before its webhook answered"},
+		{"refused", "a response of the webhook decides, whatever the failurePolicy", refused, &ignore,
+			`admission webhook "hook.example.com" denied the request: no`, false, 400,
+			"a webhook has refused a request"},
+		{"dry run", "the webhook isn't called, so there is neither a response nor a failed call",
+			webhookerrors.NewDryRunUnsupportedErr("hook.example.com"), &ignore, "does not support dry run", false, 0,
+			"a request is refused because of"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -86,25 +95,29 @@ func TestOutcomeTellsOfTheRequest(t *testing.T) {
 	}{
 		{
 			"update", "the verb is that of the request",
-			admission.NewAttributesRecord(nil, nil, schema.GroupVersionKind{}, "shop", "web", deployments, "", admission.Update, nil, false, asked),
+			admission.NewAttributesRecord(nil, nil, schema.GroupVersionKind{}, "shop", "web", deployments, "",
+				admission.Update, nil, false, asked),
 			&request.RequestInfo{Verb: "patch"},
 			[]string{`verb="patch"`, `resource="deployments.apps"`, `namespace="shop"`, `name="web"`, `user="alice"`, `took="1.5s"`},
 		},
 		{
 			"subresource", "a subresource can have other webhooks than its resource",
-			admission.NewAttributesRecord(nil, nil, schema.GroupVersionKind{}, "shop", "web", deployments, "scale", admission.Update, nil, false, asked),
+			admission.NewAttributesRecord(nil, nil, schema.GroupVersionKind{}, "shop", "web", deployments, "scale",
+				admission.Update, nil, false, asked),
 			&request.RequestInfo{Verb: "update"},
 			[]string{`verb="update"`, `resource="deployments.apps/scale"`},
 		},
 		{
 			"generated name", "the object has none yet",
-			admission.NewAttributesRecord(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-"}}, nil, schema.GroupVersionKind{}, "shop", "", pods, "", admission.Create, nil, false, asked),
+			admission.NewAttributesRecord(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-"}}, nil,
+				schema.GroupVersionKind{}, "shop", "", pods, "", admission.Create, nil, false, asked),
 			&request.RequestInfo{Verb: "create"},
 			[]string{`verb="create"`, `resource="pods"`, `name="web-*"`},
 		},
 		{
 			"no request", "the operation stands for the verb",
-			admission.NewAttributesRecord(nil, nil, schema.GroupVersionKind{}, "", "n1", corev1.SchemeGroupVersion.WithResource("nodes"), "", admission.Delete, nil, false, nil),
+			admission.NewAttributesRecord(nil, nil, schema.GroupVersionKind{}, "", "n1",
+				corev1.SchemeGroupVersion.WithResource("nodes"), "", admission.Delete, nil, false, nil),
 			nil,
 			[]string{`verb="delete"`, `resource="nodes"`, `name="n1"`},
 		},

@@ -27,8 +27,10 @@ func TestInterceptedTransport(t *testing.T) {
 		want         int
 	}{
 		{"no interception", "the call is made without a change", nil, own},
-		{"transport", "the interception replaces the transport", &Interception{Transport: func(http.RoundTripper) http.RoundTripper { return answering(other) }}, other},
-		{"fault alone", "an interception without a transport only adds its fault to the record", &Interception{Fault: trace.Fault{Name: "slow"}}, own},
+		{"transport", "the interception replaces the transport",
+			&Interception{Transport: func(http.RoundTripper) http.RoundTripper { return answering(other) }}, other},
+		{"fault alone", "an interception without a transport only adds its fault to the record",
+			&Interception{Fault: trace.Fault{Name: "slow"}}, own},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -71,13 +71,18 @@ func TestWaits(t *testing.T) {
 		mutated, validated time.Duration
 	}{
 		{"shortest", "the smallest timeout is a second", seconds(1), fail, time.Minute, waits(1), waits(1), time.Second, time.Second},
-		{"default of v1", "the API stores the default of 10 s", seconds(10), fail, time.Minute, waits(10), waits(10), 10 * time.Second, 10 * time.Second},
-		{"default of v1beta1", "the API stores the default of 30 s", seconds(30), fail, time.Minute, waits(30), waits(30), 30 * time.Second, 30 * time.Second},
-		{"no timeout", "the request's own time is left", []*int32{nil}, fail, 34 * time.Second, waits(34), waits(34), 34 * time.Second, 34 * time.Second},
-		{"short request", "no webhook has more time than the request", seconds(30), fail, 3 * time.Second, waits(3), waits(3), 3 * time.Second, 3 * time.Second},
+		{"default of v1", "the API stores the default of 10 s", seconds(10), fail, time.Minute, waits(10), waits(10),
+			10 * time.Second, 10 * time.Second},
+		{"default of v1beta1", "the API stores the default of 30 s", seconds(30), fail, time.Minute, waits(30),
+			waits(30), 30 * time.Second, 30 * time.Second},
+		{"no timeout", "the request's own time is left", []*int32{nil}, fail, 34 * time.Second, waits(34), waits(34),
+			34 * time.Second, 34 * time.Second},
+		{"short request", "no webhook has more time than the request", seconds(30), fail, 3 * time.Second, waits(3),
+			waits(3), 3 * time.Second, 3 * time.Second},
 		{"several that fail", "the first failure ends the mutating phase, and the validating phase waits for all webhooks", seconds(2, 5), fail, time.Minute,
 			waits(2), waits(2, 5), 2 * time.Second, 5 * time.Second},
-		{"several that are ignored", "each call has its own timeout", seconds(2, 5), ignore, time.Minute, waits(2, 5), waits(2, 5), 7 * time.Second, 5 * time.Second},
+		{"several that are ignored", "each call has its own timeout", seconds(2, 5), ignore, time.Minute, waits(2, 5),
+			waits(2, 5), 7 * time.Second, 5 * time.Second},
 		{"several and a short request", "the second call has the rest of the request's time", seconds(2, 5), ignore, 5500 * time.Millisecond,
 			waits(2, 3.5), waits(2, 5), 5500 * time.Millisecond, 5 * time.Second},
 	} {
@@ -88,7 +93,8 @@ func TestWaits(t *testing.T) {
 				ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://webhook.example.com/")},
 				Rules: []admissionregistrationv1.RuleWithOperations{{
 					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.OperationAll},
-					Rule:       admissionregistrationv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*/*"}},
+					Rule: admissionregistrationv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"},
+						Resources: []string{"*/*"}},
 				}},
 				NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{},
 				FailurePolicy: &test.policy, TimeoutSeconds: s, AdmissionReviewVersions: []string{"v1"},
@@ -147,8 +153,10 @@ func TestWaits(t *testing.T) {
 				var validatingHooks []admissionregistrationv1.ValidatingWebhook
 				for _, h := range hooks {
 					validatingHooks = append(validatingHooks, admissionregistrationv1.ValidatingWebhook{
-						Name: h.Name, ClientConfig: h.ClientConfig, Rules: h.Rules, NamespaceSelector: h.NamespaceSelector, ObjectSelector: h.ObjectSelector,
-						FailurePolicy: h.FailurePolicy, TimeoutSeconds: h.TimeoutSeconds, AdmissionReviewVersions: h.AdmissionReviewVersions,
+						Name: h.Name, ClientConfig: h.ClientConfig, Rules: h.Rules,
+						NamespaceSelector: h.NamespaceSelector, ObjectSelector: h.ObjectSelector,
+						FailurePolicy: h.FailurePolicy, TimeoutSeconds: h.TimeoutSeconds,
+						AdmissionReviewVersions: h.AdmissionReviewVersions,
 					})
 				}
 				client, factory := webhooktesting.NewFakeValidatingDataSource(namespace, validatingHooks, t.Context().Done())

@@ -14,16 +14,24 @@ func TestAddresses(t *testing.T) {
 		want                Addresses
 		err                 string
 	}{
-		{name: "all ports", reason: "without a port, the address is for every port", value: "a/b=127.0.0.1:9443", want: Addresses{{"a", "b", 0}: "127.0.0.1:9443"}},
-		{name: "one port", reason: "a service may have several ports", value: "a/b:443=[::1]:9443", want: Addresses{{"a", "b", 443}: "[::1]:9443"}},
+		{name: "all ports", reason: "without a port, the address is for every port", value: "a/b=127.0.0.1:9443",
+			want: Addresses{{"a", "b", 0}: "127.0.0.1:9443"}},
+		{name: "one port", reason: "a service may have several ports", value: "a/b:443=[::1]:9443",
+			want: Addresses{{"a", "b", 443}: "[::1]:9443"}},
 		{name: "no namespace", reason: "services are namespaced", value: "b=127.0.0.1:9443", err: "must be of the form NAMESPACE/NAME"},
-		{name: "no service", reason: "the address needs the name of a service", value: "127.0.0.1:9443", err: "must be of the form NAMESPACE/NAME"},
-		{name: "empty namespace", reason: "no service has an empty namespace", value: "/b=127.0.0.1:9443", err: "with a namespace and a name of the service"},
-		{name: "empty name", reason: "no service has an empty name", value: "a/:443=127.0.0.1:9443", err: "with a namespace and a name of the service"},
-		{name: "no host", reason: "the plugin can't guess a missing host", value: "a/b=:9443", err: `address ":9443" must have a host and a port`},
-		{name: "no port number", reason: "connections need a port number", value: "a/b=localhost:0", err: `address "localhost:0" must have a host and a port`},
+		{name: "no service", reason: "the address needs the name of a service", value: "127.0.0.1:9443",
+			err: "must be of the form NAMESPACE/NAME"},
+		{name: "empty namespace", reason: "no service has an empty namespace", value: "/b=127.0.0.1:9443",
+			err: "with a namespace and a name of the service"},
+		{name: "empty name", reason: "no service has an empty name", value: "a/:443=127.0.0.1:9443",
+			err: "with a namespace and a name of the service"},
+		{name: "no host", reason: "the plugin can't guess a missing host", value: "a/b=:9443",
+			err: `address ":9443" must have a host and a port`},
+		{name: "no port number", reason: "connections need a port number", value: "a/b=localhost:0",
+			err: `address "localhost:0" must have a host and a port`},
 		{name: "service port 0", reason: "0 is not a port", value: "a/b:0=localhost:1", err: `port "0": must be a number from 1 to 65535`},
-		{name: "no port to go to", reason: "the plugin can't guess a missing port", value: "a/b=127.0.0.1", err: "missing port in address"},
+		{name: "no port to go to", reason: "the plugin can't guess a missing port", value: "a/b=127.0.0.1",
+			err: "missing port in address"},
 		{name: "port out of range", reason: "ports have 16 bits", value: "a/b:70000=127.0.0.1:1", err: "port of the service"},
 	}
 	for _, test := range tests {

@@ -49,13 +49,24 @@ func TestAuthentication(t *testing.T) {
 		// of ca are trusted.
 		self, trusted bool
 	}{
-		{name: "URL", reason: "addresses in flags are only for services", config: func() (*rest.Config, error) { return resolver(ca).ClientConfigFor("placed.ns.svc:443") }},
-		{name: "URL of the server", reason: "a URL needs no address of a service", config: func() (*rest.Config, error) { return resolver(ca).ClientConfigFor("kubernetes.default.svc:443") }, self: true},
-		{name: "service", reason: "no flag has an address for the service", config: func() (*rest.Config, error) { return resolver(ca).ClientConfigForService("other", "ns", 443) }},
-		{name: "placed service", reason: "a flag has an address for the service", config: func() (*rest.Config, error) { return resolver(ca).ClientConfigForService("placed", "ns", 443) }, trusted: true},
-		{name: "placed service without an authority", reason: "the server has no authority that could sign the certificate", config: func() (*rest.Config, error) { return resolver(nil).ClientConfigForService("placed", "ns", 443) }},
-		{name: "service of the server", reason: "the service of the server needs no address", config: func() (*rest.Config, error) { return resolver(ca).ClientConfigForService("kubernetes", "default", 443) }, self: true},
-		{name: "other port of the server", reason: "no flag has an address for this port", config: func() (*rest.Config, error) { return resolver(ca).ClientConfigForService("kubernetes", "default", 80) }},
+		{name: "URL", reason: "addresses in flags are only for services",
+			config: func() (*rest.Config, error) { return resolver(ca).ClientConfigFor("placed.ns.svc:443") }},
+		{name: "URL of the server", reason: "a URL needs no address of a service",
+			config: func() (*rest.Config, error) { return resolver(ca).ClientConfigFor("kubernetes.default.svc:443") },
+			self:   true},
+		{name: "service", reason: "no flag has an address for the service",
+			config: func() (*rest.Config, error) { return resolver(ca).ClientConfigForService("other", "ns", 443) }},
+		{name: "placed service", reason: "a flag has an address for the service",
+			config:  func() (*rest.Config, error) { return resolver(ca).ClientConfigForService("placed", "ns", 443) },
+			trusted: true},
+		{name: "placed service without an authority",
+			reason: "the server has no authority that could sign the certificate",
+			config: func() (*rest.Config, error) { return resolver(nil).ClientConfigForService("placed", "ns", 443) }},
+		{name: "service of the server", reason: "the service of the server needs no address",
+			config: func() (*rest.Config, error) { return resolver(ca).ClientConfigForService("kubernetes", "default", 443) },
+			self:   true},
+		{name: "other port of the server", reason: "no flag has an address for this port",
+			config: func() (*rest.Config, error) { return resolver(ca).ClientConfigForService("kubernetes", "default", 80) }},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

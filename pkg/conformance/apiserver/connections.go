@@ -23,11 +23,15 @@ func connectionTests() []trial.Test {
 	}{
 		{"exec", "PodExecOptions", http.MethodPost, trial.Pods.Sub("exec"), "none", "", []string{"command=ls", "command=-l", "container=main", "stdout=true"},
 			trial.Object{"command": []string{"ls", "-l"}, "container": "main", "stdout": true}},
-		{"attach", "PodAttachOptions", http.MethodPost, trial.Pods.Sub("attach"), "none", "", []string{"container=main", "stdout=true"}, trial.Object{"container": "main", "stdout": true}},
-		{"portforward", "PodPortForwardOptions", http.MethodPost, trial.Pods.Sub("portforward"), "none", "", []string{"ports=80"}, trial.Object{"ports": []int{80}}},
+		{"attach", "PodAttachOptions", http.MethodPost, trial.Pods.Sub("attach"), "none", "",
+			[]string{"container=main", "stdout=true"}, trial.Object{"container": "main", "stdout": true}},
+		{"portforward", "PodPortForwardOptions", http.MethodPost, trial.Pods.Sub("portforward"), "none", "",
+			[]string{"ports=80"}, trial.Object{"ports": []int{80}}},
 		{"podProxy", "PodProxyOptions", http.MethodGet, trial.Pods.Sub("proxy"), "none", "/a/b", nil, trial.Object{"path": "/a/b"}},
-		{"serviceProxy", "ServiceProxyOptions", http.MethodGet, trial.Services.Sub("proxy"), "none", "/healthz", nil, trial.Object{"path": "/healthz"}},
-		{"nodeProxy", "NodeProxyOptions", http.MethodGet, nodes.Sub("proxy"), "conformance-no-such-node", "/logs", nil, trial.Object{"path": "/logs"}},
+		{"serviceProxy", "ServiceProxyOptions", http.MethodGet, trial.Services.Sub("proxy"), "none", "/healthz", nil,
+			trial.Object{"path": "/healthz"}},
+		{"nodeProxy", "NodeProxyOptions", http.MethodGet, nodes.Sub("proxy"), "conformance-no-such-node", "/logs", nil,
+			trial.Object{"path": "/logs"}},
 	} {
 		tests = append(tests, trial.Test{
 			ID: "connect." + c.id, Source: kep492 + "Connection Options", Needs: []trial.Need{trial.Serves(c.resource), trial.Since(30)},

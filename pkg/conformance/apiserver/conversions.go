@@ -18,7 +18,8 @@ var conversions = conversionTests()
 func conversionTests() []trial.Test {
 	tests := []trial.Test{
 		{
-			ID: "conversion.request", Promise: "A conversion webhook is sent a ConversionReview with a uid, desiredAPIVersion and the objects to convert.",
+			ID:      "conversion.request",
+			Promise: "A conversion webhook is sent a ConversionReview with a uid, desiredAPIVersion and the objects to convert.",
 			Run: func(t *trial.T) {
 				v1, v2 := defineConverted(t, convert(nil))
 				t.Create(v2, t.Object(v2, "a").With("spec", trial.Object{"size": 1})).OK()
@@ -93,7 +94,8 @@ func conversionTests() []trial.Test {
 			}),
 		},
 		{
-			ID: "conversion.name", Promise: "A conversion webhook must not change metadata other than labels and annotations: a changed name fails the request.",
+			ID:      "conversion.name",
+			Promise: "A conversion webhook must not change metadata other than labels and annotations: a changed name fails the request.",
 			Run: failedConversion(func(r trial.Object) {
 				for _, o := range r.Objects("convertedObjects") {
 					o.Sub("metadata")["name"] = "renamed"
@@ -109,7 +111,8 @@ func conversionTests() []trial.Test {
 			},
 		},
 		{
-			ID: "conversion.beforeAdmission", Promise: "An admission webhook for another version of a custom resource is sent the object that the conversion webhook has converted.",
+			ID:      "conversion.beforeAdmission",
+			Promise: "An admission webhook for another version of a custom resource is sent the object that the conversion webhook has converted.",
 			Run: func(t *trial.T) {
 				v1, v2 := defineConverted(t, convert(nil))
 				t.Install(trial.Validating("hook", trial.Allow(), trial.On("CREATE", v1)))
@@ -120,7 +123,8 @@ func conversionTests() []trial.Test {
 			},
 		},
 		{
-			ID: "conversion.patchedBack", Promise: "The patch of an admission webhook for another version is converted back by the conversion webhook; oldObject is converted, too.",
+			ID:      "conversion.patchedBack",
+			Promise: "The patch of an admission webhook for another version is converted back by the conversion webhook; oldObject is converted, too.",
 			Run: func(t *trial.T) {
 				v1, v2 := defineConverted(t, renamed)
 				t.Install(trial.Mutating("hook", trial.Patch(trial.Op{Op: "replace", Path: "/spec/v1", Value: 2}), trial.On("CREATE UPDATE", v1)))
@@ -136,7 +140,8 @@ func conversionTests() []trial.Test {
 			},
 		},
 		{
-			ID: "conversion.beforeAdmission.fails", Promise: "If an object can't be converted for an admission webhook, the request fails under any failure policy, and the webhook isn't called.",
+			ID:      "conversion.beforeAdmission.fails",
+			Promise: "If an object can't be converted for an admission webhook, the request fails under any failure policy, and the webhook isn't called.",
 			Run: func(t *trial.T) {
 				var down atomic.Bool
 				v1, v2 := defineConverted(t, unless(&down, renamed))
@@ -254,7 +259,8 @@ func conversionsDown() []trial.Test {
 		{"deletecollection", func(t *trial.T, v2 trial.Resource, _ string) *trial.Answer { return t.Delete(v2, "", nil) }},
 	} {
 		tests = append(tests, trial.Test{
-			ID: "conversion.down." + request.name, Promise: "While the conversion webhook fails, a request in another version than the stored one fails, and the object stays: " + request.name + ".",
+			ID:      "conversion.down." + request.name,
+			Promise: "While the conversion webhook fails, a request in another version than the stored one fails, and the object stays: " + request.name + ".",
 			Run: func(t *trial.T) {
 				var down atomic.Bool
 				v1, v2 := defineConverted(t, unless(&down, renamed))

@@ -116,7 +116,9 @@ func customTests() []trial.Test {
 		})
 	}
 	return append(append(tests, nulls()...), trial.Test{
-		ID: "custom.deletedWithDefinition", Source: "Extend the Kubernetes API with CustomResourceDefinitions, Delete a CustomResourceDefinition", Needs: []trial.Need{trial.Serves(trial.Definitions)}, Cost: 3 * time.Second,
+		ID:     "custom.deletedWithDefinition",
+		Source: "Extend the Kubernetes API with CustomResourceDefinitions, Delete a CustomResourceDefinition",
+		Needs:  []trial.Need{trial.Serves(trial.Definitions)}, Cost: 3 * time.Second,
 		Promise: "Custom resources that are deleted with their definition aren't reviewed.",
 		Run: func(t *trial.T) {
 			v1, _ := define(t, things, withoutSecond)
@@ -132,7 +134,9 @@ func customTests() []trial.Test {
 			t.Called()
 		},
 	}, trial.Test{
-		ID: "custom.redefined", Source: "Extend the Kubernetes API with CustomResourceDefinitions, Delete a CustomResourceDefinition", Needs: []trial.Need{trial.Serves(trial.Definitions)}, Cost: 3 * time.Second,
+		ID:     "custom.redefined",
+		Source: "Extend the Kubernetes API with CustomResourceDefinitions, Delete a CustomResourceDefinition",
+		Needs:  []trial.Need{trial.Serves(trial.Definitions)}, Cost: 3 * time.Second,
 		Promise: "The deletion of a definition deletes its custom resources: a new definition of the same kind, without the version that they were stored in, has none of them.",
 		Run: func(t *trial.T) {
 			v1, v2 := define(t, "things", storedInSecond)
@@ -185,14 +189,21 @@ func nulls() []trial.Test {
 		// since is the first minor version of Kubernetes with the behavior.
 		since int
 	}{
-		{"value", "null is a value of a nullable field", "color", "red", trial.Object{"color": nil}, trial.Object{"color": nil, "replicas": 1}, false, 0},
-		{"object", "null replaces a nullable object", "box", trial.Object{"size": "big"}, trial.Object{"box": nil}, trial.Object{"box": nil, "replicas": 1}, false, 37},
-		{"refused", "null is refused in a field that isn't nullable", "lid", trial.Object{"size": "big"}, trial.Object{"lid": nil}, trial.Object{"lid": trial.Object{"size": "big"}, "replicas": 1}, true, 37},
-		{"leftOut", "a field that the only manager leaves out is removed", "lid", trial.Object{"size": "big"}, trial.Object{}, trial.Object{"replicas": 1}, false, 0},
-		{"default", "the default replaces null in a field that isn't nullable", "replicas", 3, trial.Object{"replicas": nil}, trial.Object{"replicas": 1}, false, 0},
+		{"value", "null is a value of a nullable field", "color", "red", trial.Object{"color": nil},
+			trial.Object{"color": nil, "replicas": 1}, false, 0},
+		{"object", "null replaces a nullable object", "box", trial.Object{"size": "big"}, trial.Object{"box": nil},
+			trial.Object{"box": nil, "replicas": 1}, false, 37},
+		{"refused", "null is refused in a field that isn't nullable", "lid", trial.Object{"size": "big"},
+			trial.Object{"lid": nil}, trial.Object{"lid": trial.Object{"size": "big"}, "replicas": 1}, true, 37},
+		{"leftOut", "a field that the only manager leaves out is removed", "lid", trial.Object{"size": "big"},
+			trial.Object{}, trial.Object{"replicas": 1}, false, 0},
+		{"default", "the default replaces null in a field that isn't nullable", "replicas", 3,
+			trial.Object{"replicas": nil}, trial.Object{"replicas": 1}, false, 0},
 	} {
 		tests = append(tests, trial.Test{
-			ID: "apply.null." + n.name, Source: "Extend the Kubernetes API with CustomResourceDefinitions, Defaulting and Nullable", Needs: []trial.Need{trial.Serves(trial.Definitions), trial.Since(n.since)},
+			ID:      "apply.null." + n.name,
+			Source:  "Extend the Kubernetes API with CustomResourceDefinitions, Defaulting and Nullable",
+			Needs:   []trial.Need{trial.Serves(trial.Definitions), trial.Since(n.since)},
 			Promise: "In an apply of a custom resource, " + n.promise + ".",
 			Run: func(t *trial.T) {
 				v1, _ := define(t, "things", nullable)

@@ -10,7 +10,8 @@ import (
 // deletions has the cases about the deletion of an object: finalizers, options and grace periods.
 var deletions = sourced("Finalizers, How finalizers work", append(podDeletions(), []trial.Test{
 	{
-		ID: "finalizer.holds", Promise: "A delete of an object with finalizers sets deletionTimestamp; the object stays until the last finalizer is removed.",
+		ID:      "finalizer.holds",
+		Promise: "A delete of an object with finalizers sets deletionTimestamp; the object stays until the last finalizer is removed.",
 		Run: func(t *trial.T) {
 			t.Create(trial.ConfigMaps, t.ConfigMap("a").With("metadata.finalizers", []string{hold})).OK()
 			t.Delete(trial.ConfigMaps, "a", nil).OK()
@@ -40,7 +41,9 @@ var deletions = sourced("Finalizers, How finalizers work", append(podDeletions()
 		},
 	},
 	{
-		ID: "finalizer.review", Promise: "The delete of an object with finalizers is reviewed as a DELETE, and the removal of a finalizer as an UPDATE.", Source: kep492 + "Plumbing existing objects to delete admission",
+		ID:      "finalizer.review",
+		Promise: "The delete of an object with finalizers is reviewed as a DELETE, and the removal of a finalizer as an UPDATE.",
+		Source:  kep492 + "Plumbing existing objects to delete admission",
 		Run: func(t *trial.T) {
 			t.Create(trial.ConfigMaps, t.ConfigMap("a").With("metadata.finalizers", []string{hold})).OK()
 			t.Install(trial.Validating("hook", trial.Allow()))
@@ -82,7 +85,8 @@ var deletions = sourced("Finalizers, How finalizers work", append(podDeletions()
 	},
 	reviewedDelete("Orphan", "orphan"), reviewedDelete("Foreground", "foregroundDeletion"),
 	{
-		ID: "finalizer.dryRun", Promise: "A dry run that removes the last finalizer of an object that is being deleted removes neither the finalizer nor the object.",
+		ID:      "finalizer.dryRun",
+		Promise: "A dry run that removes the last finalizer of an object that is being deleted removes neither the finalizer nor the object.",
 		Run: func(t *trial.T) {
 			t.Create(trial.ConfigMaps, t.ConfigMap("a").With("metadata.finalizers", []string{hold})).OK()
 			t.Delete(trial.ConfigMaps, "a", nil).OK()
@@ -93,7 +97,8 @@ var deletions = sourced("Finalizers, How finalizers work", append(podDeletions()
 		},
 	},
 	{
-		ID: "finalizer.writes", Promise: "An object that is being deleted stays as long as it has a finalizer, whatever else is written to it, by its own endpoint and by its subresources.",
+		ID:      "finalizer.writes",
+		Promise: "An object that is being deleted stays as long as it has a finalizer, whatever else is written to it, by its own endpoint and by its subresources.",
 		Run: func(t *trial.T) {
 			t.Create(trial.Deployments, deployment(t, "web").With("metadata.finalizers", []string{hold})).OK()
 			t.Delete(trial.Deployments, "web", nil).OK()
@@ -113,7 +118,8 @@ var deletions = sourced("Finalizers, How finalizers work", append(podDeletions()
 		},
 	},
 	{
-		ID: "finalizer.releases", Promise: "A Service that is being deleted keeps its cluster IP and node port until its last finalizer is removed, by whichever endpoint; then another Service can have both.",
+		ID:      "finalizer.releases",
+		Promise: "A Service that is being deleted keeps its cluster IP and node port until its last finalizer is removed, by whichever endpoint; then another Service can have both.",
 		Run: func(t *trial.T) {
 			for _, through := range []trial.Resource{trial.Services, trial.Services.Sub("status")} {
 				held := t.Create(trial.Services, nodePort(t, "held").With("metadata.finalizers", []string{hold})).OK()
@@ -174,7 +180,8 @@ func boundPod(t *trial.T, finalizers ...string) trial.Object {
 func podDeletions() []trial.Test {
 	status := trial.Pods.Sub("status")
 	tests := []trial.Test{{
-		ID: "pod.gracePeriod.reviews", Promise: "Each request that shortens the grace period of a pod's deletion is reviewed as a DELETE with this period; with a period of 0, the pod is deleted at once.",
+		ID:      "pod.gracePeriod.reviews",
+		Promise: "Each request that shortens the grace period of a pod's deletion is reviewed as a DELETE with this period; with a period of 0, the pod is deleted at once.",
 		Run: func(t *trial.T) {
 			boundPod(t)
 			t.Install(trial.Validating("hook", trial.Allow(), trial.On("DELETE", trial.Pods)))
@@ -217,7 +224,8 @@ func podDeletions() []trial.Test {
 		}},
 	} {
 		tests = append(tests, trial.Test{
-			ID: "pod.gracePeriod." + write.name, Promise: "A deleted pod that is bound to a node stays until its grace period is over: " + write.promise + ".",
+			ID:      "pod.gracePeriod." + write.name,
+			Promise: "A deleted pod that is bound to a node stays until its grace period is over: " + write.promise + ".",
 			Run: func(t *trial.T) {
 				boundPod(t, write.finalizers...)
 				t.Delete(trial.Pods, "a", nil).OK()

@@ -88,7 +88,9 @@ var dryRunEffects = []trial.Test{
 		},
 	},
 	{
-		ID: "dryRun.quota", Promise: "A quota refuses a dry run as it refuses the request, and a dry run isn't charged to the quota.", Cost: time.Second,
+		ID:      "dryRun.quota",
+		Promise: "A quota refuses a dry run as it refuses the request, and a dry run isn't charged to the quota.",
+		Cost:    time.Second,
 		Run: func(t *trial.T) {
 			limitServices(t)
 			t.Equal("what is used after the dry run", "0", t.Get(quotas, "quota").OK().At("status.used.services"))
@@ -122,7 +124,8 @@ var dryRunEffects = []trial.Test{
 		},
 	},
 	{
-		ID: "dryRun.audited", Promise: "A dry run has an audit event, with the annotations of webhooks.", Needs: []trial.Need{trial.AuditLog},
+		ID: "dryRun.audited", Promise: "A dry run has an audit event, with the annotations of webhooks.",
+		Needs: []trial.Need{trial.AuditLog},
 		Run: func(t *trial.T) {
 			t.Install(trial.Mutating("mutates", trial.Patch(trial.Add("/data/added", "yes"))))
 			a := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "dryRun=All")
@@ -130,12 +133,14 @@ var dryRunEffects = []trial.Test{
 			who := trial.Object{"configuration": t.Name("mutates"), "webhook": "mutates.conformance.miniapi.dev"}
 			annotations(t, a, []string{
 				annotation("mutation.webhook.admission.k8s.io/round_0", who.With("mutated", true)),
-				annotation("patch.webhook.admission.k8s.io/round_0", who.With("patchType", "JSONPatch").With("patch", []trial.Op{trial.Add("/data/added", "yes")})),
+				annotation("patch.webhook.admission.k8s.io/round_0",
+					who.With("patchType", "JSONPatch").With("patch", []trial.Op{trial.Add("/data/added", "yes")})),
 			})
 		},
 	},
 	{
-		ID: "dryRun.policy", Promise: "Policies apply to dry runs, and can refuse them.", Needs: []trial.Need{trial.Serves(trial.Policies)},
+		ID: "dryRun.policy", Promise: "Policies apply to dry runs, and can refuse them.",
+		Needs: []trial.Need{trial.Serves(trial.Policies)},
 		Run: func(t *trial.T) {
 			p := t.Policy("p", validation("request.dryRun == false", "no dry run"))
 			t.Enforce(p, t.Binding(p, "Deny"))

@@ -31,7 +31,8 @@ func equivalenceTests() []trial.Test {
 			},
 		},
 		{
-			ID: "match.policy.equivalent", Promise: "Equivalent means a request should be intercepted if it modifies a resource listed in rules, even via another API group or version.",
+			ID:      "match.policy.equivalent",
+			Promise: "Equivalent means a request should be intercepted if it modifies a resource listed in rules, even via another API group or version.",
 			Run: func(t *trial.T) {
 				t.Install(pairOf(trial.Allow(), trial.On("*", trial.HPAsV1), trial.Matches(equivalent))...)
 				t.Create(trial.HPAsV2, autoscaler(t, trial.HPAsV2, "a"), "dryRun=All").OK()
@@ -39,7 +40,8 @@ func equivalenceTests() []trial.Test {
 			},
 		},
 		{
-			ID: "match.policy.default", Promise: "Admission webhooks created using admissionregistration.k8s.io/v1 default to Equivalent: a request in another version is intercepted.",
+			ID:      "match.policy.default",
+			Promise: "Admission webhooks created using admissionregistration.k8s.io/v1 default to Equivalent: a request in another version is intercepted.",
 			Run: func(t *trial.T) {
 				t.Install(trial.Validating("hook", trial.Allow(), trial.On("*", trial.HPAsV2)))
 				t.Create(trial.HPAsV1, autoscaler(t, trial.HPAsV1, "a"), "dryRun=All").OK()
@@ -47,7 +49,8 @@ func equivalenceTests() []trial.Test {
 			},
 		},
 		{
-			ID: "match.policy.converted", Promise: "The objects are converted to a version the webhook had specified; kind and resource name this version, requestKind and requestResource the requested one.",
+			ID:      "match.policy.converted",
+			Promise: "The objects are converted to a version the webhook had specified; kind and resource name this version, requestKind and requestResource the requested one.",
 			Run: func(t *trial.T) {
 				t.Install(trial.Validating("hook", trial.Allow(), trial.On("*", trial.HPAsV1)))
 				o := autoscaler(t, trial.HPAsV2, "a").With("spec.metrics", []any{trial.Object{"type": "Resource", "resource": trial.Object{
@@ -74,7 +77,8 @@ func equivalenceTests() []trial.Test {
 			},
 		},
 		{
-			ID: "match.policy.patchedBack", Promise: "The patch of a webhook that was sent a converted object changes the object of the requested version.",
+			ID:      "match.policy.patchedBack",
+			Promise: "The patch of a webhook that was sent a converted object changes the object of the requested version.",
 			Run: func(t *trial.T) {
 				t.Install(trial.Mutating("hook", trial.Patch(trial.Add("/spec/targetCPUUtilizationPercentage", 44)), trial.On("*", trial.HPAsV1)))
 				o := t.Create(trial.HPAsV2, autoscaler(t, trial.HPAsV2, "a")).OK()
@@ -99,7 +103,8 @@ func equivalenceTests() []trial.Test {
 			},
 		},
 		{
-			ID: "match.policy.exactFirst", Promise: "A request that exactly matches a rule is sent as it is, whatever other versions the rules list.",
+			ID:      "match.policy.exactFirst",
+			Promise: "A request that exactly matches a rule is sent as it is, whatever other versions the rules list.",
 			Run: func(t *trial.T) {
 				t.Install(trial.Validating("hook", trial.Allow(), trial.On("*", trial.HPAsV1, trial.HPAsV2)))
 				t.Create(trial.HPAsV2, autoscaler(t, trial.HPAsV2, "a"), "dryRun=All").OK()
@@ -121,7 +126,8 @@ func equivalenceTests() []trial.Test {
 			},
 		},
 		{
-			ID: "match.policy.otherGroup", Promise: "Resources with the same name in different groups are not equivalent if their data isn't the same.",
+			ID:      "match.policy.otherGroup",
+			Promise: "Resources with the same name in different groups are not equivalent if their data isn't the same.",
 			Run: func(t *trial.T) {
 				t.Install(trial.Validating("hook", trial.Allow(), trial.Rules(trial.Rule("*", "conformance.invalid", "v1", "horizontalpodautoscalers"))))
 				t.Create(trial.HPAsV2, autoscaler(t, trial.HPAsV2, "a"), "dryRun=All").OK()
@@ -133,15 +139,17 @@ func equivalenceTests() []trial.Test {
 		tests[i].Needs, tests[i].Source = both, dynamic+"Matching requests: matchPolicy"
 	}
 	return append(append(tests, customEquivalence()...), trial.Test{
-		ID: "match.policy.notServed", Source: dynamic + "Matching requests: matchPolicy", Promise: "A version that the server knows and doesn't serve has no equivalent: a webhook for it isn't called.",
-		Needs: []trial.Need{trial.Unserved(unservedDeployments)},
+		ID: "match.policy.notServed", Source: dynamic + "Matching requests: matchPolicy",
+		Promise: "A version that the server knows and doesn't serve has no equivalent: a webhook for it isn't called.",
+		Needs:   []trial.Need{trial.Unserved(unservedDeployments)},
 		Run: func(t *trial.T) {
 			t.Install(pairOf(trial.Deny(http.StatusTeapot, "no"), trial.On("*", unservedDeployments), trial.Matches(equivalent))...)
 			t.Create(trial.Deployments, deployment(t, "web")).OK()
 			t.Called()
 		},
 	}, trial.Test{
-		ID: "match.policy.custom", Source: dynamic + "Matching requests: matchPolicy", Needs: []trial.Need{trial.Serves(trial.Definitions)},
+		ID: "match.policy.custom", Source: dynamic + "Matching requests: matchPolicy",
+		Needs:   []trial.Need{trial.Serves(trial.Definitions)},
 		Promise: "The versions of a custom resource are equivalent.",
 		Run: func(t *trial.T) {
 			v1, v2 := define(t, "things")
@@ -176,7 +184,8 @@ func equivalenceTests() []trial.Test {
 			}
 		},
 	}, trial.Test{
-		ID: "match.policy.scale", Source: kep492 + "Convert to webhook-requested version", Needs: []trial.Need{trial.Serves(oldDeployments.Sub("scale"))},
+		ID: "match.policy.scale", Source: kep492 + "Convert to webhook-requested version",
+		Needs:   []trial.Need{trial.Serves(oldDeployments.Sub("scale"))},
 		Promise: "The Scale of deployments in extensions/v1beta1 is equivalent to the Scale of deployments in apps/v1, whose kind is in autoscaling/v1.",
 		Run: func(t *trial.T) {
 			t.Create(trial.Deployments, deployment(t, "web")).OK()
@@ -197,7 +206,8 @@ var oldDeployments = trial.Resource{Group: "extensions", Version: "v1beta1", Nam
 func customEquivalence() []trial.Test {
 	tests := []trial.Test{
 		{
-			ID: "match.policy.firstRule", Promise: "A request that matches no rule exactly is sent in the version of the first rule that is equivalent.",
+			ID:      "match.policy.firstRule",
+			Promise: "A request that matches no rule exactly is sent in the version of the first rule that is equivalent.",
 			Run: func(t *trial.T) {
 				v1, v2 := define(t, "things", third)
 				v3 := v2
@@ -217,7 +227,8 @@ func customEquivalence() []trial.Test {
 			},
 		},
 		{
-			ID: "match.policy.anyGroup", Promise: "A rule for a version of all groups is equivalent in the group that has the resource in this version.",
+			ID:      "match.policy.anyGroup",
+			Promise: "A rule for a version of all groups is equivalent in the group that has the resource in this version.",
 			Run: func(t *trial.T) {
 				v1, v2 := define(t, "things")
 				t.Install(pairOf(trial.Allow(), trial.Rules(trial.Rule("*", "*", "v1", v1.Name)))...)
@@ -226,7 +237,8 @@ func customEquivalence() []trial.Test {
 			},
 		},
 		{
-			ID: "match.policy.wholeRule", Promise: "An equivalent rule must match as a whole: a rule for another operation isn't equivalent.",
+			ID:      "match.policy.wholeRule",
+			Promise: "An equivalent rule must match as a whole: a rule for another operation isn't equivalent.",
 			Run: func(t *trial.T) {
 				v1, v2 := define(t, "things")
 				t.Install(pairOf(trial.Allow(), trial.On("UPDATE", v1))...)
@@ -237,7 +249,8 @@ func customEquivalence() []trial.Test {
 			},
 		},
 		{
-			ID: "match.policy.chain", Promise: "Webhooks with rules for different versions see the changes of the earlier ones, even if a webhook between them changes nothing.",
+			ID:      "match.policy.chain",
+			Promise: "Webhooks with rules for different versions see the changes of the earlier ones, even if a webhook between them changes nothing.",
 			Run: func(t *trial.T) {
 				v1, v2 := define(t, "things")
 				adds := func(letter string) trial.Reply {
@@ -259,7 +272,9 @@ func customEquivalence() []trial.Test {
 			},
 		},
 		{
-			ID: "match.policy.skipped", Promise: "A webhook whose match conditions are false in its version isn't called, and the changes of other webhooks stay.", Needs: []trial.Need{trial.Since(30)},
+			ID:      "match.policy.skipped",
+			Promise: "A webhook whose match conditions are false in its version isn't called, and the changes of other webhooks stay.",
+			Needs:   []trial.Need{trial.Since(30)},
 			Run: func(t *trial.T) {
 				v1, v2 := define(t, "things")
 				t.Install(trial.Mutating("a", trial.Patch(trial.Add("/spec/size", 12)), trial.On("*", v1)),
@@ -280,7 +295,8 @@ func customEquivalence() []trial.Test {
 		tests[i].Needs = append(tests[i].Needs, trial.Serves(trial.Definitions))
 	}
 	return append(tests, trial.Test{
-		ID: "match.policy.events", Source: dynamic + "Matching requests: matchPolicy", Needs: []trial.Need{trial.Serves(events, oldEvents)},
+		ID: "match.policy.events", Source: dynamic + "Matching requests: matchPolicy",
+		Needs:   []trial.Need{trial.Serves(events, oldEvents)},
 		Promise: "Events of events.k8s.io/v1 and of v1 are equivalent: the webhook and the client each have the fields of their version.",
 		Run: func(t *trial.T) {
 			t.Install(trial.Mutating("hook", trial.Patch(trial.Op{Op: "replace", Path: "/message", Value: "after"}), trial.On("*", oldEvents)))

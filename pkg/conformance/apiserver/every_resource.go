@@ -103,7 +103,8 @@ var posted = map[string]trial.Object{
 
 // methods are the verbs by which clients can request a connection, with their HTTP methods.
 var methods = []struct{ verb, method string }{
-	{"create", http.MethodPost}, {"get", http.MethodGet}, {"update", http.MethodPut}, {"patch", http.MethodPatch}, {"delete", http.MethodDelete},
+	{"create", http.MethodPost}, {"get", http.MethodGet}, {"update", http.MethodPut}, {"patch", http.MethodPatch},
+	{"delete", http.MethodDelete},
 }
 
 // subresource makes a request for each verb of a subresource.

@@ -28,14 +28,16 @@ func replying(reply trial.Reply) func(*trial.T) trial.Change {
 }
 
 var failingWays = []failing{
-	{"code500", "an answer with the HTTP status code 500", replying(trial.Raw(http.StatusInternalServerError, trial.Object{"kind": "AdmissionReview"}))},
+	{"code500", "an answer with the HTTP status code 500",
+		replying(trial.Raw(http.StatusInternalServerError, trial.Object{"kind": "AdmissionReview"}))},
 	{"code404", "an answer with the HTTP status code 404", replying(trial.Raw(http.StatusNotFound, trial.Object{}))},
 	{"noJSON", "an answer that is no JSON", replying(trial.Raw(http.StatusOK, []byte("<html>fine</html>")))},
 	{"code403", "an answer with the HTTP status code 403", replying(trial.Raw(http.StatusForbidden, trial.Object{}))},
 	{"redirect", "a redirect", replying(func(w http.ResponseWriter, r *http.Request, _ *trial.Call) {
 		http.Redirect(w, r, "https://conformance.invalid/", http.StatusFound)
 	})},
-	{"truncated", "an answer that ends early", replying(trial.Raw(http.StatusOK, []byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","respo`)))},
+	{"truncated", "an answer that ends early",
+		replying(trial.Raw(http.StatusOK, []byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","respo`)))},
 	{"otherGroup", "an AdmissionReview of another API group", replying(trial.Review(func(c *trial.Call) any {
 		return trial.Object{"apiVersion": "conformance.invalid/v1", "kind": "AdmissionReview", "response": trial.Object{"uid": c.Request()["uid"], "allowed": true}}
 	}))},
@@ -87,7 +89,8 @@ var failingWays = []failing{
 // failures has the cases about calls that fail.
 var failures = slices.Concat(failureTests(), []trial.Test{
 	{
-		ID: "failure.ignoreIsNoPardon", Source: dynamic + "Failure policy", Promise: "Ignore is about errors of calls: a refusal by the webhook refuses the request.",
+		ID: "failure.ignoreIsNoPardon", Source: dynamic + "Failure policy",
+		Promise: "Ignore is about errors of calls: a refusal by the webhook refuses the request.",
 		Run: func(t *trial.T) {
 			t.Install(trial.Validating("hook", trial.Deny(http.StatusTeapot, "still no"), trial.Fails(admissionregistrationv1.Ignore)))
 			t.Create(trial.ConfigMaps, t.ConfigMap("a")).Refused(http.StatusTeapot, "still no")
@@ -108,7 +111,8 @@ var failures = slices.Concat(failureTests(), []trial.Test{
 func retried(code int) trial.Test {
 	return trial.Test{
 		ID: fmt.Sprintf("failure.retried.code%d", code), Source: dynamic + "Failure policy", Cost: 2 * time.Second,
-		Promise: fmt.Sprintf("A call that is answered with %d and the header Retry-After isn't a failure yet: the server repeats the call, with the same review.", code),
+		Promise: fmt.Sprintf("A call that is answered with %d and the header Retry-After isn't a failure yet: the server repeats the call, with the same review.",
+			code),
 		Run: func(t *trial.T) {
 			first := map[string]bool{}
 			var mu sync.Mutex

@@ -35,7 +35,8 @@ var formats = sourced(concepts+"Receiving resources as Tables", []trial.Test{
 		},
 	},
 	{
-		ID: "format.protobuf", Promise: "An object of a built-in kind can be read as protobuf.", Source: concepts + "Alternate representations of resources",
+		ID: "format.protobuf", Promise: "An object of a built-in kind can be read as protobuf.",
+		Source: concepts + "Alternate representations of resources",
 		Run: func(t *trial.T) {
 			three(t)
 			a := t.Do(trial.Request{Verb: http.MethodGet, Path: t.Path(trial.ConfigMaps, "a"), Header: accept("application/vnd.kubernetes.protobuf")})
@@ -45,7 +46,9 @@ var formats = sourced(concepts+"Receiving resources as Tables", []trial.Test{
 		},
 	},
 	{
-		ID: "format.unknown", Promise: "A request for a representation that the server doesn't have is answered with 406.", Source: concepts + "Alternate representations of resources",
+		ID:      "format.unknown",
+		Promise: "A request for a representation that the server doesn't have is answered with 406.",
+		Source:  concepts + "Alternate representations of resources",
 		Run: func(t *trial.T) {
 			t.Do(trial.Request{Verb: http.MethodGet, Path: t.Path(trial.ConfigMaps, ""), Header: accept("text/csv")}).Refused(http.StatusNotAcceptable)
 		},
@@ -59,7 +62,9 @@ var formats = sourced(concepts+"Receiving resources as Tables", []trial.Test{
 		},
 	},
 	{
-		ID: "format.discovery", Promise: "Discovery lists every resource with kind, scope and verbs, and its parts agree.", Source: concepts + "API Discovery",
+		ID:      "format.discovery",
+		Promise: "Discovery lists every resource with kind, scope and verbs, and its parts agree.",
+		Source:  concepts + "API Discovery",
 		Run: func(t *trial.T) {
 			list := t.Do(trial.Request{Verb: http.MethodGet, Path: "/api/v1"}).OK()
 			t.Equal("kind", "APIResourceList", list["kind"])
@@ -78,7 +83,9 @@ var formats = sourced(concepts+"Receiving resources as Tables", []trial.Test{
 		},
 	},
 	{
-		ID: "format.openapi.resources", Promise: "The OpenAPI v3 document of each group and version has a path for each of its resources and subresources in discovery.", Source: concepts + "API Discovery", Cost: 2 * time.Second,
+		ID:      "format.openapi.resources",
+		Promise: "The OpenAPI v3 document of each group and version has a path for each of its resources and subresources in discovery.",
+		Source:  concepts + "API Discovery", Cost: 2 * time.Second,
 		Run: func(t *trial.T) {
 			root := t.Do(trial.Request{Verb: http.MethodGet, Path: "/openapi/v3"}).OK()
 			paths := map[string]trial.Object{}
@@ -114,7 +121,9 @@ var formats = sourced(concepts+"Receiving resources as Tables", []trial.Test{
 		},
 	},
 	{
-		ID: "format.openapi.unserved", Promise: "A group or version that isn't served has no OpenAPI document: the answer is 404.", Source: concepts + "API Discovery",
+		ID:      "format.openapi.unserved",
+		Promise: "A group or version that isn't served has no OpenAPI document: the answer is 404.",
+		Source:  concepts + "API Discovery",
 		Run: func(t *trial.T) {
 			for _, path := range []string{"apis/conformance.invalid/v1", "api/v9", "apis/apps/v9"} {
 				t.Do(trial.Request{Verb: http.MethodGet, Path: "/openapi/v3/" + path}).Refused(http.StatusNotFound)

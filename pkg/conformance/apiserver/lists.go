@@ -14,7 +14,8 @@ const own = "labelSelector=" + trial.LabelCase
 // lists has the cases about reading collections.
 var lists = sourced(concepts+"Retrieving large results sets in chunks", []trial.Test{
 	{
-		ID: "list.kind", Promise: "A list has the kind of its items with the suffix List, a resourceVersion, and its items in the order of their names.",
+		ID:      "list.kind",
+		Promise: "A list has the kind of its items with the suffix List, a resourceVersion, and its items in the order of their names.",
 		Run: func(t *trial.T) {
 			three(t)
 			list := t.List(trial.ConfigMaps, own).OK()
@@ -24,7 +25,8 @@ var lists = sourced(concepts+"Retrieving large results sets in chunks", []trial.
 		},
 	},
 	{
-		ID: "list.limit", Promise: "A list with a limit has at most that many items, and a continue token if there are more; the chunks together are the list.",
+		ID:      "list.limit",
+		Promise: "A list with a limit has at most that many items, and a continue token if there are more; the chunks together are the list.",
 		Run: func(t *trial.T) {
 			for i := range 5 {
 				t.Create(trial.ConfigMaps, t.ConfigMap(fmt.Sprintf("c%d", i))).OK()
@@ -50,7 +52,8 @@ var lists = sourced(concepts+"Retrieving large results sets in chunks", []trial.
 		},
 	},
 	{
-		ID: "list.snapshot", Promise: "The chunks of a list are of one snapshot: an object created after the first chunk isn't in a later one.",
+		ID:      "list.snapshot",
+		Promise: "The chunks of a list are of one snapshot: an object created after the first chunk isn't in a later one.",
 		Run: func(t *trial.T) {
 			three(t)
 			list := t.List(trial.ConfigMaps, own, "limit=1").OK()
@@ -94,7 +97,9 @@ var lists = sourced(concepts+"Retrieving large results sets in chunks", []trial.
 		},
 	},
 	{
-		ID: "list.fields", Promise: "A field selector can use metadata.name and metadata.namespace; an unknown field is refused with 400.", Source: "Field Selectors, Supported fields",
+		ID:      "list.fields",
+		Promise: "A field selector can use metadata.name and metadata.namespace; an unknown field is refused with 400.",
+		Source:  "Field Selectors, Supported fields",
 		Run: func(t *trial.T) {
 			three(t)
 			t.Equal("metadata.name=b", []string{"b"}, names(t.List(trial.ConfigMaps, "fieldSelector=metadata.name=b").OK()))
@@ -103,7 +108,8 @@ var lists = sourced(concepts+"Retrieving large results sets in chunks", []trial.
 		},
 	},
 	{
-		ID: "list.allNamespaces", Promise: "A list without a namespace has the objects of all namespaces.", Source: concepts + "Resource URIs",
+		ID: "list.allNamespaces", Promise: "A list without a namespace has the objects of all namespaces.",
+		Source: concepts + "Resource URIs",
 		Run: func(t *trial.T) {
 			t.NewNamespace(t.Name("other"), nil)
 			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
@@ -115,7 +121,8 @@ var lists = sourced(concepts+"Retrieving large results sets in chunks", []trial.
 		},
 	},
 	{
-		ID: "list.fresh", Promise: "A list without a resourceVersion has every write that was answered before it.", Source: concepts + "Semantics for get and list",
+		ID: "list.fresh", Promise: "A list without a resourceVersion has every write that was answered before it.",
+		Source: concepts + "Semantics for get and list",
 		Run: func(t *trial.T) {
 			for i := range 10 {
 				t.Create(trial.ConfigMaps, t.ConfigMap(fmt.Sprintf("c%d", i))).OK()
@@ -124,14 +131,16 @@ var lists = sourced(concepts+"Retrieving large results sets in chunks", []trial.
 		},
 	},
 	{
-		ID: "list.notOlderThan", Promise: "A list with a resourceVersion is at least as new as that version.", Source: concepts + "Semantics for get and list",
+		ID: "list.notOlderThan", Promise: "A list with a resourceVersion is at least as new as that version.",
+		Source: concepts + "Semantics for get and list",
 		Run: func(t *trial.T) {
 			o := t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
 			t.Equal("the names", []string{"a"}, names(t.List(trial.ConfigMaps, own, "resourceVersion="+o.Version(), "resourceVersionMatch=NotOlderThan").OK()))
 		},
 	},
 	{
-		ID: "list.exact", Promise: "resourceVersionMatch=Exact returns the state at that version.", Source: concepts + "Semantics for get and list",
+		ID: "list.exact", Promise: "resourceVersionMatch=Exact returns the state at that version.",
+		Source: concepts + "Semantics for get and list",
 		Run: func(t *trial.T) {
 			o := t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
 			t.Create(trial.ConfigMaps, t.ConfigMap("b")).OK()

@@ -15,7 +15,9 @@ import (
 // callPromises has the rows of the matrix about the calls of webhooks and what servers report about them.
 var callPromises = []crossPromise{
 	{
-		name: "order", says: "Mutating webhooks are called one after the other, in the order of their names and each with the changes of those before it; then validating ones see what is stored", source: chain + "Requirements for extensible admission",
+		name:   "order",
+		says:   "Mutating webhooks are called one after the other, in the order of their names and each with the changes of those before it; then validating ones see what is stored",
+		source: chain + "Requirements for extensible admission",
 		check: func(c *cell) {
 			before := c.prepare()
 			c.Install(c.validating("a", trial.Allow()), c.mutating("c", c.adds("2")), c.mutating("b", c.adds("1")))
@@ -25,13 +27,17 @@ var callPromises = []crossPromise{
 		},
 	},
 	{
-		name: "refused", says: "If a webhook refuses the request, the request has no effect; after the refusal of a mutating webhook, no other webhook is called", source: dynamic + "Response",
+		name:   "refused",
+		says:   "If a webhook refuses the request, the request has no effect; after the refusal of a mutating webhook, no other webhook is called",
+		source: dynamic + "Response",
 		check: func(c *cell) {
 			c.stopping(trial.Deny(http.StatusTeapot, "not that"), func(a *trial.Answer, name string) { a.Refused(http.StatusTeapot, name, "not that") })
 		},
 	},
 	{
-		name: "fail", says: "Under the failure policy Fail, a failed call refuses the request: it has no effect, and after a mutating webhook no other webhook is called", source: dynamic + "Failure policy",
+		name:   "fail",
+		says:   "Under the failure policy Fail, a failed call refuses the request: it has no effect, and after a mutating webhook no other webhook is called",
+		source: dynamic + "Failure policy",
 		check: func(c *cell) {
 			c.stopping(trial.Raw(http.StatusInternalServerError, []byte{}), func(a *trial.Answer, name string) {
 				a.Refused(http.StatusInternalServerError, "failed calling webhook", name)
@@ -39,7 +45,9 @@ var callPromises = []crossPromise{
 		},
 	},
 	{
-		name: "ignore", says: "Under the failure policy Ignore, a failed call is ignored: the request goes on with the changes of the other webhooks", source: dynamic + "Failure policy",
+		name:   "ignore",
+		says:   "Under the failure policy Ignore, a failed call is ignored: the request goes on with the changes of the other webhooks",
+		source: dynamic + "Failure policy",
 		check: func(c *cell) {
 			fails := trial.Raw(http.StatusInternalServerError, []byte{})
 			before := c.prepare()
@@ -50,7 +58,8 @@ var callPromises = []crossPromise{
 		},
 	},
 	{
-		name: "timeout", says: "After timeoutSeconds, the server ends a call, and decides by the failure policy", source: dynamic + "Timeouts",
+		name: "timeout", says: "After timeoutSeconds, the server ends a call, and decides by the failure policy",
+		source: dynamic + "Timeouts",
 		check: func(c *cell) {
 			before := c.alone().prepare()
 			var ended atomic.Int32
@@ -75,7 +84,8 @@ var callPromises = []crossPromise{
 		},
 	},
 	{
-		name: "warnings", says: "The warnings of all webhooks are in Warning headers, in the order of the calls", source: dynamic + "Response",
+		name: "warnings", says: "The warnings of all webhooks are in Warning headers, in the order of the calls",
+		source: dynamic + "Response",
 		check: func(c *cell) {
 			warns := trial.Answering(func(call *trial.Call) trial.Response {
 				name := call.Request().Sub("oldObject").Name()
@@ -100,7 +110,9 @@ var callPromises = []crossPromise{
 		},
 	},
 	{
-		name: "audit", says: "The audit event has an annotation for each call of a mutating webhook with its patch, for each failed call that is ignored, and the annotations of responses", source: dynamic + "Mutating webhook auditing annotations", needs: []trial.Need{trial.AuditLog},
+		name:   "audit",
+		says:   "The audit event has an annotation for each call of a mutating webhook with its patch, for each failed call that is ignored, and the annotations of responses",
+		source: dynamic + "Mutating webhook auditing annotations", needs: []trial.Need{trial.AuditLog},
 		check: func(c *cell) {
 			seen := func(response trial.Response) trial.Response {
 				response["auditAnnotations"] = trial.Object{"seen": "today"}
@@ -119,7 +131,8 @@ var callPromises = []crossPromise{
 			want := []string{
 				mutation(0, "a", false), mutation(0, "b", c.sends != nil), mutation(0, "c", false),
 				"a.conformance.miniapi.dev/seen: today", "b.conformance.miniapi.dev/seen: today", "d.conformance.miniapi.dev/seen: today",
-				"failed-open.mutation.webhook.admission.k8s.io/round_0: c.conformance.miniapi.dev", "failed-open.validating.webhook.admission.k8s.io/round_0: e.conformance.miniapi.dev",
+				"failed-open.mutation.webhook.admission.k8s.io/round_0: c.conformance.miniapi.dev",
+				"failed-open.validating.webhook.admission.k8s.io/round_0: e.conformance.miniapi.dev",
 			}
 			if c.sends != nil {
 				patch := trial.Object{"configuration": c.Name("b"), "webhook": "b.conformance.miniapi.dev", "patch": []trial.Op{c.writes(c.begin + "1")}, "patchType": "JSONPatch"}
@@ -130,7 +143,9 @@ var callPromises = []crossPromise{
 		},
 	},
 	{
-		name: "metrics", says: "Each call is counted, with its duration, its code and the operation; so are refusals, and failures that are ignored", source: dynamic + "API server admission webhook rejection count", needs: []trial.Need{trial.Metrics},
+		name:   "metrics",
+		says:   "Each call is counted, with its duration, its code and the operation; so are refusals, and failures that are ignored",
+		source: dynamic + "API server admission webhook rejection count", needs: []trial.Need{trial.Metrics},
 		check: func(c *cell) {
 			before := c.alone().prepare()
 			var refusing atomic.Value
@@ -177,7 +192,8 @@ var callPromises = []crossPromise{
 				called("a", "admit", 200, false, 2), called("a", "admit", 418, true, 1), called("b", "admit", 500, false, 2),
 				called("c", "validating", 200, false, 1), called("c", "validating", 418, true, 1), called("d", "validating", 500, false, 2), called("e", "validating", 500, true, 1),
 				[]string{
-					rejected("a", "admit", "no_error", 418), rejected("c", "validating", "no_error", 418), rejected("e", "validating", "calling_webhook_error", 500),
+					rejected("a", "admit", "no_error", 418), rejected("c", "validating", "no_error", 418),
+					rejected("e", "validating", "calling_webhook_error", 500),
 					counter("fail_open_count", "b", "admit", 2), counter("fail_open_count", "d", "validating", 2),
 				}))
 		},

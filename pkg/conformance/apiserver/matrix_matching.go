@@ -17,7 +17,9 @@ const ignore, fail = admissionregistrationv1.Ignore, admissionregistrationv1.Fai
 // matchPromises has the rows of the matrix about the choice of webhooks by selectors and conditions.
 var matchPromises = []crossPromise{
 	{
-		name: "objectSelector", says: "The object selector is compared with each object of the review that can have labels: a missing one, and one of another kind, never match", source: dynamic + "Matching requests: objectSelector",
+		name:   "objectSelector",
+		says:   "The object selector is compared with each object of the review that can have labels: a missing one, and one of another kind, never match",
+		source: dynamic + "Matching requests: objectSelector",
 		check: func(c *cell) {
 			before := c.prepare()
 			c.selecting("opt", []string{"new", "old"}, func(h *trial.Hook, s *metav1.LabelSelector) { h.ObjectSelector = s }, func(s labels.Selector) bool {
@@ -32,7 +34,9 @@ var matchPromises = []crossPromise{
 		},
 	},
 	{
-		name: "namespaceSelector", says: "The namespace selector is compared with the labels of the namespace of the request; without a namespace, it has no effect", source: dynamic + "Matching requests: namespaceSelector",
+		name:   "namespaceSelector",
+		says:   "The namespace selector is compared with the labels of the namespace of the request; without a namespace, it has no effect",
+		source: dynamic + "Matching requests: namespaceSelector",
 		check: func(c *cell) {
 			before := c.prepare()
 			c.selecting("kubernetes.io/metadata.name", []string{c.Namespace(), "other"}, func(h *trial.Hook, s *metav1.LabelSelector) { h.NamespaceSelector = s }, func(s labels.Selector) bool {
@@ -41,7 +45,9 @@ var matchPromises = []crossPromise{
 		},
 	},
 	{
-		name: "conditions", says: "Match conditions see the objects, the request with its options and user, and the authorizer", source: dynamic + matchConditions,
+		name:   "conditions",
+		says:   "Match conditions see the objects, the request with its options and user, and the authorizer",
+		source: dynamic + matchConditions,
 		check: func(c *cell) {
 			before := c.prepare()
 			expression := c.condition()
@@ -55,7 +61,9 @@ var matchPromises = []crossPromise{
 		},
 	},
 	{
-		name: "conditionFails", says: "If a match condition fails to evaluate, the webhook isn't called: Fail refuses the request, and Ignore lets it go on", source: dynamic + matchConditions,
+		name:   "conditionFails",
+		says:   "If a match condition fails to evaluate, the webhook isn't called: Fail refuses the request, and Ignore lets it go on",
+		source: dynamic + matchConditions,
 		check: func(c *cell) {
 			broken := func(short string) trial.Change {
 				return trial.When("broken", fmt.Sprintf("object.none == %q && oldObject.none == %q", short, short))

@@ -10,7 +10,9 @@ import (
 // mutationPromises has the rows of the matrix about patches and reinvocation.
 var mutationPromises = []crossPromise{
 	{
-		name: "patch", says: "A patch changes the object of the review; a patch of a deletion, which has no object, and one that doesn't apply refuse the request under any failure policy", source: dynamic + "Response",
+		name:   "patch",
+		says:   "A patch changes the object of the review; a patch of a deletion, which has no object, and one that doesn't apply refuse the request under any failure policy",
+		source: dynamic + "Response",
 		check: func(c *cell) {
 			before := c.prepare()
 			var broken atomic.Bool
@@ -38,7 +40,9 @@ var mutationPromises = []crossPromise{
 		},
 	},
 	{
-		name: "reinvocation", says: "A webhook with reinvocationPolicy IfNeeded is called again if a later one changes the object, and sees the change; a deletion has no object that could change", source: dynamic + "Reinvocation policy",
+		name:   "reinvocation",
+		says:   "A webhook with reinvocationPolicy IfNeeded is called again if a later one changes the object, and sees the change; a deletion has no object that could change",
+		source: dynamic + "Reinvocation policy",
 		check: func(c *cell) {
 			before := c.prepare()
 			c.Install(c.mutating("a", trial.Allow(), trial.Reinvoked(ifNeeded)), c.mutating("b", c.adds("1")), c.validating("c", trial.Allow()))
@@ -52,7 +56,9 @@ var mutationPromises = []crossPromise{
 		},
 	},
 	{
-		name: "reinvocationFails", says: "The failure policy decides about a second call that fails, as about the first", source: dynamic + "Reinvocation policy",
+		name:   "reinvocationFails",
+		says:   "The failure policy decides about a second call that fails, as about the first",
+		source: dynamic + "Reinvocation policy",
 		except: func(o *operation) string {
 			if o.sends == nil {
 				return "no webhook is called again"
@@ -83,7 +89,9 @@ var mutationPromises = []crossPromise{
 		},
 	},
 	{
-		name: "identity", says: "A patch of the name, namespace, kind, apiVersion or uid is refused where these are fixed, never changes what the server decides, and fields that the kind lacks have no effect", source: dynamic + "Response",
+		name:   "identity",
+		says:   "A patch of the name, namespace, kind, apiVersion or uid is refused where these are fixed, never changes what the server decides, and fields that the kind lacks have no effect",
+		source: dynamic + "Response",
 		except: func(o *operation) string {
 			if o.sends == nil {
 				return "the review has no object"

@@ -9,7 +9,9 @@ import (
 // reviewPromises has the rows of the matrix about the content of reviews.
 var reviewPromises = []crossPromise{
 	{
-		name: "review", says: "The review has the operation, kind, resource, names and options of the request, the new object and the existing one", source: dynamic + "Request",
+		name:   "review",
+		says:   "The review has the operation, kind, resource, names and options of the request, the new object and the existing one",
+		source: dynamic + "Request",
 		check: func(c *cell) {
 			before := c.prepare()
 			c.Install(c.mutating("mutating", trial.Allow()), c.validating("validating", trial.Allow()))
@@ -20,7 +22,8 @@ var reviewPromises = []crossPromise{
 		},
 	},
 	{
-		name: "options", says: "The options in the review are all options of the request", source: kep492 + "Passing {Operation}Option to Webhook",
+		name: "options", says: "The options in the review are all options of the request",
+		source: kep492 + "Passing {Operation}Option to Webhook",
 		check: func(c *cell) {
 			c.alone().prepare()
 			c.Install(c.mutating("mutating", trial.Allow()), c.validating("validating", trial.Allow()))
@@ -43,7 +46,9 @@ var reviewPromises = []crossPromise{
 		},
 	},
 	{
-		name: "dryRun", says: "A dry run is reviewed with dryRun true, and has no effect; a connection has no dry run, and is refused without a review", source: concepts + "Dry-run",
+		name:   "dryRun",
+		says:   "A dry run is reviewed with dryRun true, and has no effect; a connection has no dry run, and is refused without a review",
+		source: concepts + "Dry-run",
 		check: func(c *cell) {
 			before := c.prepare()
 			c.Install(c.mutating("mutating", c.adds("1")), c.validating("validating", trial.Allow()))
@@ -67,7 +72,9 @@ var reviewPromises = []crossPromise{
 		},
 	},
 	{
-		name: "userInfo", says: "The user in the review has the name, uid, groups and extra fields of the authenticated user", source: dynamic + "Request", needs: []trial.Need{trial.Serves(trial.SelfReviews)},
+		name:   "userInfo",
+		says:   "The user in the review has the name, uid, groups and extra fields of the authenticated user",
+		source: dynamic + "Request", needs: []trial.Need{trial.Serves(trial.SelfReviews)},
 		check: func(c *cell) {
 			c.prepare()
 			headers, user := c.Identified()
@@ -79,7 +86,9 @@ var reviewPromises = []crossPromise{
 		},
 	},
 	{
-		name: "deleting", says: "In the review of a request for an object that is already being deleted, the existing object has its deletionTimestamp", source: kep492 + "Plumbing existing objects to delete admission",
+		name:   "deleting",
+		says:   "In the review of a request for an object that is already being deleted, the existing object has its deletionTimestamp",
+		source: kep492 + "Plumbing existing objects to delete admission",
 		except: func(o *operation) string {
 			switch {
 			case !o.hasOld():

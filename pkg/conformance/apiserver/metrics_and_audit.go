@@ -33,7 +33,8 @@ var observed = []trial.Test{
 			var want []string
 			for _, c := range []struct{ family, hook, step string }{
 				{"evaluation_seconds_count", "mutating-false", "admit"}, {"evaluation_seconds_count", "mutating-broken", "admit"},
-				{"evaluation_seconds_count", "validating-false", "validating"}, {"evaluation_seconds_count", "validating-broken", "validating"},
+				{"evaluation_seconds_count", "validating-false", "validating"},
+				{"evaluation_seconds_count", "validating-broken", "validating"},
 				{"evaluation_errors_total", "mutating-broken", "admit"}, {"evaluation_errors_total", "validating-broken", "validating"},
 				{"exclusions_total", "mutating-false", "admit"}, {"exclusions_total", "mutating-broken", "admit"},
 				{"exclusions_total", "validating-false", "validate"}, {"exclusions_total", "validating-broken", "validate"},
@@ -44,7 +45,8 @@ var observed = []trial.Test{
 		},
 	},
 	{
-		ID: "metrics.timeout", Source: dynamic + "API server admission webhook rejection count", Needs: []trial.Need{trial.Metrics}, Cost: 3 * time.Second,
+		ID: "metrics.timeout", Source: dynamic + "API server admission webhook rejection count",
+		Needs: []trial.Need{trial.Metrics}, Cost: 3 * time.Second,
 		Promise: "A rejection because a call has timed out is counted as a calling_webhook_error with the code 503.",
 		Run: func(t *trial.T) {
 			var want []string

@@ -27,7 +27,8 @@ var mutatingPolicies = mutatingPolicyTests()
 func mutatingPolicyTests() []trial.Test {
 	tests := []trial.Test{
 		{
-			ID: "mutatingPolicy.jsonPatch", Promise: "A mutation of the type JSONPatch changes the object by the operations that its expression returns.",
+			ID:      "mutatingPolicy.jsonPatch",
+			Promise: "A mutation of the type JSONPatch changes the object by the operations that its expression returns.",
 			Run: func(t *trial.T) {
 				p := t.MutatingPolicy("p", addsKey)
 				t.EnforceMutating(p, t.MutatingBinding(p))
@@ -35,7 +36,8 @@ func mutatingPolicyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "mutatingPolicy.jsonPatch.escapeKey", Promise: "The function jsonpatch.escapeKey escapes a key in a path, and the operations are applied in order.",
+			ID:      "mutatingPolicy.jsonPatch.escapeKey",
+			Promise: "The function jsonpatch.escapeKey escapes a key in a path, and the operations are applied in order.",
 			Run: func(t *trial.T) {
 				p := t.MutatingPolicy("p", trial.JSONPatchMutation(`[JSONPatch{op: "add", path: "/metadata/annotations", value: {"a/b": "1"}}, `+
 					`JSONPatch{op: "replace", path: "/metadata/annotations/" + jsonpatch.escapeKey("a/b"), value: "2"}, JSONPatch{op: "remove", path: "/data/key"}]`))
@@ -46,7 +48,9 @@ func mutatingPolicyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "mutatingPolicy.params", Promise: "Mutations can use the parameters that paramRef of the binding names.", Cost: 20 * time.Second, Timeout: 2 * time.Minute,
+			ID:      "mutatingPolicy.params",
+			Promise: "Mutations can use the parameters that paramRef of the binding names.", Cost: 20 * time.Second,
+			Timeout: 2 * time.Minute,
 			Run: func(t *trial.T) {
 				// The parameters have a kind that only this case uses. kube-apiserver 1.36 reads parameters of a
 				// built-in kind once: after the last policy with the kind is deleted, it doesn't read them again.
@@ -68,7 +72,8 @@ func mutatingPolicyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "mutatingPolicy.apply", Promise: "A mutation of the type ApplyConfiguration is merged into the object as server-side apply does.",
+			ID:      "mutatingPolicy.apply",
+			Promise: "A mutation of the type ApplyConfiguration is merged into the object as server-side apply does.",
 			Run: func(t *trial.T) {
 				p := t.MutatingPolicy("p", trial.ApplyMutation(`Object{metadata: Object.metadata{labels: {"added": "yes"}}, data: {"new": "1", "old": "2"}}`))
 				t.EnforceMutating(p, t.MutatingBinding(p))
@@ -79,7 +84,8 @@ func mutatingPolicyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "mutatingPolicy.apply.items", Promise: "An apply configuration is merged by the rules of server-side apply: items of lists by their keys.",
+			ID:      "mutatingPolicy.apply.items",
+			Promise: "An apply configuration is merged by the rules of server-side apply: items of lists by their keys.",
 			Run: func(t *trial.T) {
 				t.Create(trial.ServiceAccounts, t.Object(trial.ServiceAccounts, "conformance")).OK()
 				p := onResource(t.MutatingPolicy("p", trial.ApplyMutation(`Object{spec: Object.spec{containers: [
@@ -95,7 +101,8 @@ func mutatingPolicyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "mutatingPolicy.apply.custom", Promise: "An apply configuration is merged into a custom resource by its schema.", Cost: 5 * time.Second,
+			ID:      "mutatingPolicy.apply.custom",
+			Promise: "An apply configuration is merged into a custom resource by its schema.", Cost: 5 * time.Second,
 			Run: func(t *trial.T) {
 				v1, _ := define(t, "things", sized)
 				p := onResource(t.MutatingPolicy("p", trial.ApplyMutation(`Object{spec: Object.spec{size: 2}}`)), v1)
@@ -113,7 +120,8 @@ func mutatingPolicyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "mutatingPolicy.delete", Promise: "A policy for all operations isn't evaluated for a DELETE, which has no object to change.",
+			ID:      "mutatingPolicy.delete",
+			Promise: "A policy for all operations isn't evaluated for a DELETE, which has no object to change.",
 			Run: func(t *trial.T) {
 				p := t.MutatingPolicy("p", addsKey)
 				p = onOperations(p, "*").With("spec.matchConditions", []any{trial.Object{"name": "named", "expression": "object.metadata.name == 'a'"}})
@@ -123,7 +131,8 @@ func mutatingPolicyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "mutatingPolicy.validation.delete", Promise: "Operations of a policy are CREATE, UPDATE, CONNECT and *: DELETE is refused.",
+			ID:      "mutatingPolicy.validation.delete",
+			Promise: "Operations of a policy are CREATE, UPDATE, CONNECT and *: DELETE is refused.",
 			Run: func(t *trial.T) {
 				p := t.MutatingPolicy("p", addsKey)
 				t.Create(trial.MutatingPolicies, onOperations(p, "CREATE", "DELETE"), dry).Refused(http.StatusUnprocessableEntity, "operations")
@@ -132,7 +141,8 @@ func mutatingPolicyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "mutatingPolicy.reinvocation.policies", Promise: "A policy with the reinvocationPolicy IfNeeded is evaluated again, once, after the changes of policies; a policy with Never isn't.",
+			ID:      "mutatingPolicy.reinvocation.policies",
+			Promise: "A policy with the reinvocationPolicy IfNeeded is evaluated again, once, after the changes of policies; a policy with Never isn't.",
 			Run: func(t *trial.T) {
 				grows := func(short, letter, policy string) trial.Object {
 					return t.MutatingPolicy(short, trial.JSONPatchMutation(`[JSONPatch{op: "replace", path: "/data/trail", value: object.data.trail + "`+letter+`"}]`)).With("spec.reinvocationPolicy", policy)
@@ -171,7 +181,8 @@ func mutatingPolicyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "mutatingPolicy.sequence", Promise: "Mutations of a policy are applied in order, each to the result of the previous mutation.",
+			ID:      "mutatingPolicy.sequence",
+			Promise: "Mutations of a policy are applied in order, each to the result of the previous mutation.",
 			Run: func(t *trial.T) {
 				p := t.MutatingPolicy("p", addsKey, trial.ApplyMutation(`Object{data: {"added": object.data.added + "1"}}`),
 					trial.JSONPatchMutation(`[JSONPatch{op: "replace", path: "/data/added", value: object.data.added + "2"}]`), trial.ApplyMutation(`Object{data: {"added": object.data.added + "3"}}`))
@@ -230,7 +241,8 @@ func mutatingPolicyTests() []trial.Test {
 	for _, r := range [][2]string{{"Never", "pw"}, {"IfNeeded", "pwp"}} {
 		policy, trail := r[0], r[1]
 		tests = append(tests, trial.Test{
-			ID: "mutatingPolicy.reinvocation." + policy, Promise: "A policy is evaluated again after a webhook has changed the object, if its reinvocationPolicy is IfNeeded, and not if it is Never: " + policy + ".",
+			ID:      "mutatingPolicy.reinvocation." + policy,
+			Promise: "A policy is evaluated again after a webhook has changed the object, if its reinvocationPolicy is IfNeeded, and not if it is Never: " + policy + ".",
 			Run: func(t *trial.T) {
 				p := t.MutatingPolicy("p", trial.JSONPatchMutation(`[JSONPatch{op: "replace", path: "/data/trail", value: object.data.trail + "p"}]`)).With("spec.reinvocationPolicy", policy)
 				t.EnforceMutating(p, t.MutatingBinding(p))
@@ -266,7 +278,8 @@ func exemptions(prefix string, mutates bool) []trial.Test {
 		}
 	}
 	return []trial.Test{{
-		ID: prefix + ".exempt", Promise: "A policy applies to webhook configurations, and neither to policies nor to their bindings, so that a wrong policy can be corrected.",
+		ID:      prefix + ".exempt",
+		Promise: "A policy applies to webhook configurations, and neither to policies nor to their bindings, so that a wrong policy can be corrected.",
 		Run: func(t *trial.T) {
 			refuses(t, []string{trial.Policies.Group}, []string{"*"}, func(policy trial.Object) trial.Object {
 				return policy.With("spec.matchConstraints.objectSelector", trial.Object{"matchLabels": trial.Object{trial.LabelCase: t.Namespace()}})
@@ -294,8 +307,9 @@ func exemptions(prefix string, mutates bool) []trial.Test {
 			}
 		},
 	}, {
-		ID: prefix + ".exempt.reviews", Promise: "A policy never applies to reviews such as SelfSubjectAccessReview, because clients need their answers.",
-		Needs: []trial.Need{trial.Serves(trial.AccessReviews, accessRules)},
+		ID:      prefix + ".exempt.reviews",
+		Promise: "A policy never applies to reviews such as SelfSubjectAccessReview, because clients need their answers.",
+		Needs:   []trial.Need{trial.Serves(trial.AccessReviews, accessRules)},
 		Run: func(t *trial.T) {
 			refuses(t, []string{"", trial.AccessReviews.Group}, []string{"configmaps", trial.AccessReviews.Name, accessRules.Name}, func(policy trial.Object) trial.Object {
 				// Reviews can't have labels, so a condition selects the reviews of the case.

@@ -11,7 +11,8 @@ import (
 // namespaces has the cases about namespaces and their deletion.
 var namespaces = append(append([]trial.Test{
 	{
-		ID: "namespace.phase", Promise: "A namespace is Active, and Terminating after its delete.", Source: "Namespaces, Working with Namespaces",
+		ID: "namespace.phase", Promise: "A namespace is Active, and Terminating after its delete.",
+		Source: "Namespaces, Working with Namespaces",
 		Run: func(t *trial.T) {
 			held(t)
 			o := t.Get(trial.Namespaces, t.Name("held")).OK()
@@ -20,7 +21,9 @@ var namespaces = append(append([]trial.Test{
 		},
 	},
 	{
-		ID: "namespace.terminating", Promise: "Nothing can be created in a namespace that is terminating: the answer is 403 with the cause NamespaceTerminating.", Source: "Admission Controllers, NamespaceLifecycle",
+		ID:      "namespace.terminating",
+		Promise: "Nothing can be created in a namespace that is terminating: the answer is 403 with the cause NamespaceTerminating.",
+		Source:  "Admission Controllers, NamespaceLifecycle",
 		Run: func(t *trial.T) {
 			inside := held(t)
 			status := t.Create(inside, t.ConfigMap("late")).Refused(http.StatusForbidden, "being terminated")
@@ -31,20 +34,24 @@ var namespaces = append(append([]trial.Test{
 		},
 	},
 	{
-		ID: "namespace.terminating.update", Promise: "Objects of a namespace that is terminating can be updated.", Source: "Admission Controllers, NamespaceLifecycle",
+		ID: "namespace.terminating.update", Promise: "Objects of a namespace that is terminating can be updated.",
+		Source: "Admission Controllers, NamespaceLifecycle",
 		Run: func(t *trial.T) {
 			inside := held(t)
 			t.Patch(inside, "holds", trial.MergePatch, trial.Object{"data": trial.Object{"key": "new"}}).OK()
 		},
 	},
 	{
-		ID: "namespace.label", Promise: "A namespace has the label kubernetes.io/metadata.name with its name.", Source: "Namespaces, Automatic labelling",
+		ID: "namespace.label", Promise: "A namespace has the label kubernetes.io/metadata.name with its name.",
+		Source: "Namespaces, Automatic labelling",
 		Run: func(t *trial.T) {
 			t.Equal("the label", t.Namespace(), t.Get(trial.Namespaces, t.Namespace()).OK().Label("kubernetes.io/metadata.name"))
 		},
 	},
 	{
-		ID: "namespace.finalized", Promise: "A namespace is deleted when the last of its spec.finalizers is removed by the subresource finalize.", Source: "Namespaces, Working with Namespaces", Needs: finalizing,
+		ID:      "namespace.finalized",
+		Promise: "A namespace is deleted when the last of its spec.finalizers is removed by the subresource finalize.",
+		Source:  "Namespaces, Working with Namespaces", Needs: finalizing,
 		Run: func(t *trial.T) {
 			name := t.Name("ended")
 			t.NewNamespace(name, nil)
@@ -152,14 +159,19 @@ func propagations() []trial.Test {
 		sent          trial.Object
 		finalizers    []string
 	}{
-		{"orphan", "propagationPolicy Orphan keeps the dependents, by the finalizer orphan", trial.Object{"propagationPolicy": "Orphan"}, []string{"orphan"}},
-		{"foreground", "propagationPolicy Foreground deletes the dependents first, by the finalizer foregroundDeletion", trial.Object{"propagationPolicy": "Foreground"}, []string{"foregroundDeletion"}},
-		{"background", "propagationPolicy Background deletes the dependents later, and adds no finalizer", trial.Object{"propagationPolicy": "Background"}, nil},
-		{"notOrphaned", "the older field orphanDependents deletes the dependents of a namespace first if it is false", trial.Object{"orphanDependents": false}, []string{"foregroundDeletion"}},
+		{"orphan", "propagationPolicy Orphan keeps the dependents, by the finalizer orphan",
+			trial.Object{"propagationPolicy": "Orphan"}, []string{"orphan"}},
+		{"foreground", "propagationPolicy Foreground deletes the dependents first, by the finalizer foregroundDeletion",
+			trial.Object{"propagationPolicy": "Foreground"}, []string{"foregroundDeletion"}},
+		{"background", "propagationPolicy Background deletes the dependents later, and adds no finalizer",
+			trial.Object{"propagationPolicy": "Background"}, nil},
+		{"notOrphaned", "the older field orphanDependents deletes the dependents of a namespace first if it is false",
+			trial.Object{"orphanDependents": false}, []string{"foregroundDeletion"}},
 		{"orphaned", "the older field orphanDependents keeps the dependents", trial.Object{"orphanDependents": true}, []string{"orphan"}},
 	} {
 		tests = append(tests, trial.Test{
-			ID: "delete.propagation." + options.name, Source: "Garbage Collection, Cascading deletion", Promise: "Options of a deletion decide about the dependents: " + options.promise + ".",
+			ID: "delete.propagation." + options.name, Source: "Garbage Collection, Cascading deletion",
+			Promise: "Options of a deletion decide about the dependents: " + options.promise + ".",
 			Run: func(t *trial.T) {
 				t.NewNamespace(t.Name("owner"), nil)
 				t.Create(trial.ConfigMaps.In(t.Name("owner")), t.ConfigMap("content").With("metadata.finalizers", []string{hold})).OK()

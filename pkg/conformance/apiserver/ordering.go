@@ -20,7 +20,8 @@ func appends(letter string) trial.Reply {
 // ordering has the cases about the order of webhooks, admission plugins and validation.
 var ordering = []trial.Test{
 	{
-		ID: "order.finalState", Source: dynamic + "Guaranteeing the final state of the object is seen", Promise: "A validating webhook sees the object that is stored.",
+		ID: "order.finalState", Source: dynamic + "Guaranteeing the final state of the object is seen",
+		Promise: "A validating webhook sees the object that is stored.",
 		Run: func(t *trial.T) {
 			t.Install(trial.Mutating("a", appends("a"), trial.Reinvoked(ifNeeded)), trial.Mutating("b", appends("b"), trial.Reinvoked(ifNeeded)), trial.Validating("c", trial.Allow()))
 			stored := t.Create(trial.ConfigMaps, t.ConfigMap("a", "trail", "")).OK()
@@ -28,7 +29,8 @@ var ordering = []trial.Test{
 		},
 	},
 	{
-		ID: "order.systemFields", Source: chain + "Create", Promise: "Name, uid and creationTimestamp are set after mutating webhooks, and before validating webhooks, which see the stored values.",
+		ID: "order.systemFields", Source: chain + "Create",
+		Promise: "Name, uid and creationTimestamp are set after mutating webhooks, and before validating webhooks, which see the stored values.",
 		Run: func(t *trial.T) {
 			t.Install(pairOf(trial.Allow())...)
 			stored := t.Create(trial.ConfigMaps, t.ConfigMap("a").Without("metadata.name").With("metadata.generateName", "some-")).OK()
@@ -47,7 +49,8 @@ var ordering = []trial.Test{
 		},
 	},
 	{
-		ID: "order.status", Source: chain + "Create", Promise: "The server sets the status of a new object after mutation: validating webhooks see the status that is stored, without the changes of mutating webhooks.",
+		ID: "order.status", Source: chain + "Create",
+		Promise: "The server sets the status of a new object after mutation: validating webhooks see the status that is stored, without the changes of mutating webhooks.",
 		Run: func(t *trial.T) {
 			t.Install(trial.Mutating("mutating", trial.Patch(trial.Add("/status", trial.Object{"observedGeneration": 7})), trial.On("CREATE", trial.Deployments)),
 				trial.Validating("validating", trial.Allow(), trial.On("CREATE", trial.Deployments)))
@@ -57,14 +60,16 @@ var ordering = []trial.Test{
 		},
 	},
 	{
-		ID: "order.repairs", Source: chain + "Create", Promise: "Mutation comes before validation: a mutating webhook can make an invalid object valid.",
+		ID: "order.repairs", Source: chain + "Create",
+		Promise: "Mutation comes before validation: a mutating webhook can make an invalid object valid.",
 		Run: func(t *trial.T) {
 			t.Install(trial.Mutating("repairs", trial.Patch(trial.Add("/data", trial.Object{"key": "value"}))))
 			t.Create(trial.ConfigMaps, t.ConfigMap("a", "not a key!", "value")).OK()
 		},
 	},
 	{
-		ID: "order.withinConfiguration", Source: reference + "MutatingWebhookConfiguration", Promise: "Mutating webhooks of a configuration are called in the order of its list, and each gets the changes of the earlier ones.",
+		ID: "order.withinConfiguration", Source: reference + "MutatingWebhookConfiguration",
+		Promise: "Mutating webhooks of a configuration are called in the order of its list, and each gets the changes of the earlier ones.",
 		Run: func(t *trial.T) {
 			t.InstallTogether("second", trial.Mutating("c", appends("c")), trial.Mutating("a", appends("a")))
 			t.InstallTogether("first", trial.Mutating("d", appends("d")), trial.Mutating("b", appends("b")))
@@ -73,7 +78,8 @@ var ordering = []trial.Test{
 		},
 	},
 	{
-		ID: "order.allValidating", Source: chain + "Requirements for extensible admission", Promise: "Order does not matter for validators: all of them are called, any of them refuses the request, and the answer is one of the refusals.",
+		ID: "order.allValidating", Source: chain + "Requirements for extensible admission",
+		Promise: "Order does not matter for validators: all of them are called, any of them refuses the request, and the answer is one of the refusals.",
 		Run: func(t *trial.T) {
 			t.Install(trial.Validating("a", trial.Allow()), trial.Validating("b", trial.Deny(http.StatusTeapot, "no")), trial.Validating("c", trial.Deny(http.StatusTeapot, "no")))
 			message := t.Create(trial.ConfigMaps, t.ConfigMap("a")).Refused(http.StatusTeapot, "no").Text("message")
@@ -83,7 +89,8 @@ var ordering = []trial.Test{
 		},
 	},
 	{
-		ID: "order.validatingInParallel", Source: chain + "Requirements for extensible admission", Promise: "Validators run in parallel: three webhooks that wait for one another all answer.",
+		ID: "order.validatingInParallel", Source: chain + "Requirements for extensible admission",
+		Promise: "Validators run in parallel: three webhooks that wait for one another all answer.",
 		Run: func(t *trial.T) {
 			var waiting atomic.Int32
 			met := make(chan struct{})
@@ -102,7 +109,8 @@ var ordering = []trial.Test{
 		},
 	},
 	{
-		ID: "order.exists", Source: chain + "Create", Promise: "A create of an object that exists is reviewed, and then answered with 409.",
+		ID: "order.exists", Source: chain + "Create",
+		Promise: "A create of an object that exists is reviewed, and then answered with 409.",
 		Run: func(t *trial.T) {
 			before := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()
 			t.Install(trial.Mutating("mutating", trial.Patch(trial.Add("/data/added", "yes"))), trial.Validating("validating", trial.Allow()))
@@ -146,9 +154,11 @@ type writing struct {
 
 // writings has a request for each verb that writes an object, and for each kind of patch.
 var writings = []writing{
-	{"create", true, false, "Create", func(t *trial.T, data trial.Object) *trial.Answer { return t.Create(trial.ConfigMaps, thing(t, data)) }},
+	{"create", true, false, "Create",
+		func(t *trial.T, data trial.Object) *trial.Answer { return t.Create(trial.ConfigMaps, thing(t, data)) }},
 	{"applyCreates", true, false, "Patch", applyThing},
-	{"update", false, false, "Update", func(t *trial.T, data trial.Object) *trial.Answer { return t.Update(trial.ConfigMaps, thing(t, data)) }},
+	{"update", false, false, "Update",
+		func(t *trial.T, data trial.Object) *trial.Answer { return t.Update(trial.ConfigMaps, thing(t, data)) }},
 	{"json", false, false, "Patch", func(t *trial.T, data trial.Object) *trial.Answer {
 		return t.Patch(trial.ConfigMaps, "thing", trial.JSONPatch, []trial.Op{{Op: "replace", Path: "/data", Value: data}})
 	}},

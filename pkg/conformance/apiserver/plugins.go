@@ -11,7 +11,8 @@ import (
 // plugins has the cases about the place of webhooks between the built-in admission plugins.
 var plugins = sourced("Admission Controllers, What does each admission controller do?", []trial.Test{
 	{
-		ID: "order.plugins.namespace", Promise: "NamespaceLifecycle comes first: no webhook is called for an object in a namespace that doesn't exist, or is being deleted.",
+		ID:      "order.plugins.namespace",
+		Promise: "NamespaceLifecycle comes first: no webhook is called for an object in a namespace that doesn't exist, or is being deleted.",
 		Run: func(t *trial.T) {
 			inside := held(t)
 			t.Install(pairOf(trial.Allow())...)
@@ -22,7 +23,8 @@ var plugins = sourced("Admission Controllers, What does each admission controlle
 		},
 	},
 	{
-		ID: "order.plugins.mutating", Promise: "Built-in mutating plugins change an object before the first webhook sees it: a pod has its priority and its tolerations.",
+		ID:      "order.plugins.mutating",
+		Promise: "Built-in mutating plugins change an object before the first webhook sees it: a pod has its priority and its tolerations.",
 		Run: func(t *trial.T) {
 			t.Install(trial.Mutating("hook", trial.Allow(), trial.On("CREATE", trial.Pods)))
 			pod(t, "a")
@@ -46,7 +48,9 @@ var plugins = sourced("Admission Controllers, What does each admission controlle
 		},
 	},
 	{
-		ID: "order.plugins.quota", Promise: "ResourceQuota comes last: an object that a validating webhook refuses isn't charged, and a charge calls no webhook again.", Cost: time.Second,
+		ID:      "order.plugins.quota",
+		Promise: "ResourceQuota comes last: an object that a validating webhook refuses isn't charged, and a charge calls no webhook again.",
+		Cost:    time.Second,
 		Run: func(t *trial.T) {
 			limitServices(t)
 			t.Install(trial.Validating("hook", trial.Answering(func(c *trial.Call) trial.Response {
@@ -62,7 +66,8 @@ var plugins = sourced("Admission Controllers, What does each admission controlle
 		},
 	},
 	{
-		ID: "order.repaired.owners", Source: "Kubernetes API reference, ObjectMeta", Promise: "If a webhook adds the same owner twice, the server keeps one reference and warns.",
+		ID: "order.repaired.owners", Source: "Kubernetes API reference, ObjectMeta",
+		Promise: "If a webhook adds the same owner twice, the server keeps one reference and warns.",
 		Run: func(t *trial.T) {
 			owner := trial.Object{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": t.Create(trial.ConfigMaps, t.ConfigMap("owner")).OK().At("metadata.uid")}
 			repaired(t, t.Object(trial.ConfigMaps, "a").With("metadata.ownerReferences", []any{owner}), trial.Add("/metadata/ownerReferences/-", owner),
@@ -70,7 +75,8 @@ var plugins = sourced("Admission Controllers, What does each admission controlle
 		},
 	},
 	{
-		ID: "order.repaired.managedFields", Source: applyPages + "Field management", Promise: "If a webhook makes the managed fields unreadable, the server keeps the earlier ones and warns.",
+		ID: "order.repaired.managedFields", Source: applyPages + "Field management",
+		Promise: "If a webhook makes the managed fields unreadable, the server keeps the earlier ones and warns.",
 		Run: func(t *trial.T) {
 			repaired(t, t.ConfigMap("a", "key", "value"), trial.Op{Op: "remove", Path: "/metadata/managedFields/0/fieldsType"},
 				".metadata.managedFields was in an invalid state after admission", func(o trial.Object) any {

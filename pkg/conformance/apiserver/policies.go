@@ -39,7 +39,8 @@ func policyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "policy.action.warn", Promise: "Warn: a validation failure is reported to the request client as a warning, and doesn't deny the request.",
+			ID:      "policy.action.warn",
+			Promise: "Warn: a validation failure is reported to the request client as a warning, and doesn't deny the request.",
 			Run: func(t *trial.T) {
 				p := t.Policy("p", validation("false", "mind this"))
 				t.Enforce(p, t.Binding(p, "Warn"))
@@ -49,7 +50,8 @@ func policyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "policy.action.audit", Promise: "Audit: a validation failure is included in the audit event, and doesn't deny the request.",
+			ID:      "policy.action.audit",
+			Promise: "Audit: a validation failure is included in the audit event, and doesn't deny the request.",
 			Run: func(t *trial.T) {
 				p := t.Policy("p", validation("false", "noted"))
 				t.Enforce(p, t.Binding(p, "Audit"))
@@ -94,7 +96,8 @@ func policyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "policy.message.fallback", Promise: "If messageExpression fails to evaluate, the message of a failure is the value of the field message.",
+			ID:      "policy.message.fallback",
+			Promise: "If messageExpression fails to evaluate, the message of a failure is the value of the field message.",
 			Run: func(t *trial.T) {
 				p := t.Policy("p", trial.Object{"expression": "false", "message": "plain", "messageExpression": "string(object.data.missing)"})
 				t.Enforce(p, t.Binding(p, "Deny"))
@@ -121,7 +124,8 @@ func policyTests() []trial.Test {
 			ID: "policy.variables", Promise: "Variables are evaluated once and used by validations, and by later variables.",
 			Run: func(t *trial.T) {
 				p := t.Policy("p", validation("variables.good", "not good")).With("spec.variables", []any{
-					trial.Object{"name": "key", "expression": "object.data.key"}, trial.Object{"name": "good", "expression": "variables.key == 'good'"}})
+					trial.Object{"name": "key", "expression": "object.data.key"},
+					trial.Object{"name": "good", "expression": "variables.key == 'good'"}})
 				t.Enforce(p, t.Binding(p, "Deny"))
 				t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "good")).OK()
 				t.Create(trial.ConfigMaps, t.ConfigMap("b", "key", "bad")).Refused(http.StatusUnprocessableEntity, "not good")
@@ -137,7 +141,8 @@ func policyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "policy.matchConditions.error", Promise: "A match condition that fails to evaluate denies the request, under the failure policy Fail.",
+			ID:      "policy.matchConditions.error",
+			Promise: "A match condition that fails to evaluate denies the request, under the failure policy Fail.",
 			Run: func(t *trial.T) {
 				p := t.Policy("p", validation("true", "never")).With("spec.matchConditions", []any{trial.Object{"name": "error", "expression": "object.data.missing == 'x'"}})
 				t.Enforce(p, t.Binding(p, "Deny"))
@@ -153,7 +158,8 @@ func policyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "policy.failure.ignore", Promise: "failurePolicy Ignore: an expression that fails to evaluate is ignored; an expression that is false still denies.",
+			ID:      "policy.failure.ignore",
+			Promise: "failurePolicy Ignore: an expression that fails to evaluate is ignored; an expression that is false still denies.",
 			Run: func(t *trial.T) {
 				p := t.Policy("p", validation("object.data.missing == 'x'", "never"), validation("object.metadata.name != 'b'", "not b")).With("spec.failurePolicy", "Ignore")
 				t.Enforce(p, t.Binding(p, "Deny"))
@@ -176,7 +182,8 @@ func policyTests() []trial.Test {
 			ID: "policy.constraints.exclude", Promise: "A policy doesn't apply to requests that excludeResourceRules match.",
 			Run: func(t *trial.T) {
 				p := t.Policy("p", validation("false", "never")).With("spec.matchConstraints.excludeResourceRules", []any{trial.Object{
-					"operations": []string{"*"}, "apiGroups": []string{""}, "apiVersions": []string{"v1"}, "resources": []string{"configmaps"}, "resourceNames": []string{"exempt"}}})
+					"operations": []string{"*"}, "apiGroups": []string{""}, "apiVersions": []string{"v1"},
+					"resources": []string{"configmaps"}, "resourceNames": []string{"exempt"}}})
 				t.Enforce(p, t.Binding(p, "Deny"))
 				t.Create(trial.ConfigMaps, t.ConfigMap("exempt")).OK()
 				t.Create(trial.ConfigMaps, t.ConfigMap("a")).Refused(http.StatusUnprocessableEntity)
@@ -193,7 +200,8 @@ func policyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "policy.constraints.objectSelector", Promise: "objectSelector of matchConstraints is evaluated against the labels of the object.",
+			ID:      "policy.constraints.objectSelector",
+			Promise: "objectSelector of matchConstraints is evaluated against the labels of the object.",
 			Run: func(t *trial.T) {
 				p := t.Policy("p", validation("false", "never")).With("spec.matchConstraints.objectSelector", trial.Object{"matchLabels": trial.Object{"opt": "in"}})
 				t.Enforce(p, t.Binding(p, "Deny"))
@@ -240,7 +248,8 @@ func policyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "policy.params.selected", Promise: "A paramRef with a selector uses all objects that the selector matches: the validations must be true for each of them.",
+			ID:      "policy.params.selected",
+			Promise: "A paramRef with a selector uses all objects that the selector matches: the validations must be true for each of them.",
 			Run: func(t *trial.T) {
 				limits := enforceWithParam(t, trial.Object{"selector": trial.Object{"matchLabels": trial.Object{"param": "yes"}}, "namespace": t.Namespace(), "parameterNotFoundAction": "Deny"})
 				t.Create(limits, limit(t, limits, "one", "good").WithLabel("param", "yes")).OK()
@@ -259,7 +268,8 @@ func policyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "policy.params.missingDenied", Promise: "parameterNotFoundAction Deny: a missing parameter fails as the failure policy says.",
+			ID:      "policy.params.missingDenied",
+			Promise: "parameterNotFoundAction Deny: a missing parameter fails as the failure policy says.",
 			Run: func(t *trial.T) {
 				enforceMissingParam(t, "Deny")
 				t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "good"), "dryRun=All").Refused(http.StatusUnprocessableEntity, "no params found")
@@ -301,7 +311,8 @@ func policyTests() []trial.Test {
 	}{{"Forbidden", http.StatusForbidden}, {"Invalid", http.StatusUnprocessableEntity}, {"RequestEntityTooLarge", http.StatusRequestEntityTooLarge}} {
 		reason, code := r.reason, r.code
 		tests = append(tests, trial.Test{
-			ID: "policy.reason." + reason, Promise: fmt.Sprintf("A validation with the reason %s denies with the HTTP status code %d.", reason, code),
+			ID:      "policy.reason." + reason,
+			Promise: fmt.Sprintf("A validation with the reason %s denies with the HTTP status code %d.", reason, code),
 			Run: func(t *trial.T) {
 				p := t.Policy("p", validation("false", "never").With("reason", reason))
 				t.Enforce(p, t.Binding(p, "Deny"))
@@ -312,9 +323,12 @@ func policyTests() []trial.Test {
 	for _, v := range []struct{ name, promise, expression string }{
 		{"object", "object is the incoming object.", "object.metadata.name == 'a' && object.data.key == 'value'"},
 		{"oldObject", "oldObject is null for a CREATE.", "oldObject == null"},
-		{"request", "request has the attributes of the API request.", "request.operation == 'CREATE' && request.resource.resource == 'configmaps' && request.kind.kind == 'ConfigMap' && request.name == 'a' && request.namespace == namespaceObject.metadata.name && request.userInfo.username != ''"},
-		{"namespaceObject", "namespaceObject is the namespace of the object, with its labels.", "namespaceObject.metadata.labels['" + trial.LabelCase + "'] == namespaceObject.metadata.name"},
-		{"authorizer", "authorizer checks permissions of the user of the request.", "authorizer.group('').resource('configmaps').namespace(request.namespace).check('create').allowed()"},
+		{"request", "request has the attributes of the API request.",
+			"request.operation == 'CREATE' && request.resource.resource == 'configmaps' && request.kind.kind == 'ConfigMap' && request.name == 'a' && request.namespace == namespaceObject.metadata.name && request.userInfo.username != ''"},
+		{"namespaceObject", "namespaceObject is the namespace of the object, with its labels.",
+			"namespaceObject.metadata.labels['" + trial.LabelCase + "'] == namespaceObject.metadata.name"},
+		{"authorizer", "authorizer checks permissions of the user of the request.",
+			"authorizer.group('').resource('configmaps').namespace(request.namespace).check('create').allowed()"},
 	} {
 		tests = append(tests, trial.Test{
 			ID: "policy.variable." + v.name, Promise: v.promise,
@@ -333,10 +347,13 @@ func policyTests() []trial.Test {
 		{"type", "An expression must evaluate to a bool.", "spec.validations", []any{trial.Object{"expression": "'text'"}}},
 		{"nothing", "A policy has validations or audit annotations.", "spec.validations", []any{}},
 		{"constraints", "matchConstraints are required.", "spec.matchConstraints", nil},
-		{"reason", "Reasons are Forbidden, Invalid and RequestEntityTooLarge.", "spec.validations", []any{trial.Object{"expression": "true", "reason": "Because"}}},
+		{"reason", "Reasons are Forbidden, Invalid and RequestEntityTooLarge.", "spec.validations",
+			[]any{trial.Object{"expression": "true", "reason": "Because"}}},
 		{"failurePolicy", "Allowed values of failurePolicy are Ignore and Fail.", "spec.failurePolicy", "Retry"},
-		{"variable", "A variable's name is an identifier.", "spec.variables", []any{trial.Object{"name": "not a name", "expression": "true"}}},
-		{"params", "params can't be used without paramKind.", "spec.validations", []any{trial.Object{"expression": "params.data.x == 'y'"}}},
+		{"variable", "A variable's name is an identifier.", "spec.variables",
+			[]any{trial.Object{"name": "not a name", "expression": "true"}}},
+		{"params", "params can't be used without paramKind.", "spec.validations",
+			[]any{trial.Object{"expression": "params.data.x == 'y'"}}},
 	} {
 		tests = append(tests, trial.Test{
 			ID: "policy.validation." + v.name, Promise: v.promise,
@@ -445,7 +462,9 @@ func policyOperations() []trial.Test {
 		})
 	}
 	return append(tests, trial.Test{
-		ID: "policy.operation.connect", Promise: "A policy for CONNECT has the options of the connection as object, and neither oldObject nor options.", Needs: []trial.Need{trial.Serves(trial.Pods.Sub("attach"))},
+		ID:      "policy.operation.connect",
+		Promise: "A policy for CONNECT has the options of the connection as object, and neither oldObject nor options.",
+		Needs:   []trial.Need{trial.Serves(trial.Pods.Sub("attach"))},
 		Run: func(t *trial.T) {
 			p := onOperations(sees(t.Policy("p")), "CONNECT")
 			p = p.With("spec.matchConstraints.resourceRules", []any{p.Objects("spec.matchConstraints.resourceRules")[0].With("resources", []string{"pods/attach"})})

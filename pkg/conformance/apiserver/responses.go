@@ -23,7 +23,8 @@ var responses = []trial.Test{
 		},
 	},
 	{
-		ID: "response.denied.minimal", Source: dynamic + "Response", Promise: "A response with uid and allowed false refuses the request, and nothing is stored.",
+		ID: "response.denied.minimal", Source: dynamic + "Response",
+		Promise: "A response with uid and allowed false refuses the request, and nothing is stored.",
 		Run: func(t *trial.T) {
 			for _, hook := range pairOf(trial.Always(trial.Response{"allowed": false})) {
 				t.Install(hook)
@@ -45,7 +46,8 @@ var responses = []trial.Test{
 		},
 	},
 	{
-		ID: "response.denied.reason", Source: dynamic + "Response", Promise: "The specified status object is returned to the user, with reason and details.",
+		ID: "response.denied.reason", Source: dynamic + "Response",
+		Promise: "The specified status object is returned to the user, with reason and details.",
 		Run: func(t *trial.T) {
 			t.Install(trial.Validating("hook", trial.Always(trial.Response{"allowed": false, "status": trial.Object{
 				"code": http.StatusConflict, "reason": "Conflict", "message": "taken",
@@ -57,7 +59,8 @@ var responses = []trial.Test{
 		},
 	},
 	{
-		ID: "response.denied.noSuccess", Source: dynamic + "Response", Promise: "A refusal never looks like a success, whatever its status says.",
+		ID: "response.denied.noSuccess", Source: dynamic + "Response",
+		Promise: "A refusal never looks like a success, whatever its status says.",
 		Run: func(t *trial.T) {
 			t.Install(trial.Validating("hook", trial.Always(trial.Response{"allowed": false, "status": trial.Object{"code": 200, "status": "Success", "message": "fine"}})))
 			a := t.Create(trial.ConfigMaps, t.ConfigMap("a"))
@@ -82,7 +85,8 @@ var responses = []trial.Test{
 		},
 	},
 	{
-		ID: "response.patch.tooLarge", Source: dynamic + "Response", Promise: "A patch that makes the object too large refuses the request as invalid.",
+		ID: "response.patch.tooLarge", Source: dynamic + "Response",
+		Promise: "A patch that makes the object too large refuses the request as invalid.",
 		Run: func(t *trial.T) {
 			t.Install(trial.Mutating("hook", trial.Patch(trial.Add("/data/large", strings.Repeat("x", 1<<20)))))
 			t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).Refused(http.StatusUnprocessableEntity, "Too long")
@@ -90,7 +94,8 @@ var responses = []trial.Test{
 		},
 	},
 	{
-		ID: "response.denied.mutating", Source: dynamic + "Response", Promise: "A mutating webhook can refuse a request too; later webhooks aren't called then.",
+		ID: "response.denied.mutating", Source: dynamic + "Response",
+		Promise: "A mutating webhook can refuse a request too; later webhooks aren't called then.",
 		Run: func(t *trial.T) {
 			t.Install(trial.Mutating("a", trial.Deny(http.StatusTeapot, "not that")), trial.Mutating("b", trial.Allow()), trial.Validating("c", trial.Allow()))
 			t.Create(trial.ConfigMaps, t.ConfigMap("a")).Refused(http.StatusTeapot, "not that")
@@ -98,7 +103,8 @@ var responses = []trial.Test{
 		},
 	},
 	{
-		ID: "response.denied.patchIgnored", Source: dynamic + "Response", Promise: "A patch changes the object when allowing a request; it doesn't turn a refusal into a success.",
+		ID: "response.denied.patchIgnored", Source: dynamic + "Response",
+		Promise: "A patch changes the object when allowing a request; it doesn't turn a refusal into a success.",
 		Run: func(t *trial.T) {
 			response := trial.Patched(trial.Add("/data/patched", "yes"))
 			response["allowed"] = false
@@ -127,7 +133,8 @@ var responses = []trial.Test{
 		},
 	},
 	{
-		ID: "response.patch", Source: dynamic + "Response", Promise: "A base64-encoded JSON patch of a mutating webhook changes the object: operations add, replace and remove are applied in order.",
+		ID: "response.patch", Source: dynamic + "Response",
+		Promise: "A base64-encoded JSON patch of a mutating webhook changes the object: operations add, replace and remove are applied in order.",
 		Run: func(t *trial.T) {
 			t.Install(trial.Mutating("hook", trial.Patch(trial.Add("/data/added", "yes"), trial.Op{Op: "replace", Path: "/data/key", Value: "new"}, trial.Op{Op: "remove", Path: "/data/old"})))
 			t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value", "old", "value")).OK()
@@ -142,7 +149,8 @@ var responses = []trial.Test{
 		},
 	},
 	{
-		ID: "response.patch.defaults", Source: kep492 + "Mutating Plugin ordering", Promise: "What a patch adds gets the defaults of its version, before the next webhook sees it.",
+		ID: "response.patch.defaults", Source: kep492 + "Mutating Plugin ordering",
+		Promise: "What a patch adds gets the defaults of its version, before the next webhook sees it.",
 		Run: func(t *trial.T) {
 			on := trial.On("CREATE", trial.Services)
 			t.Install(trial.Mutating("adds", trial.Patch(trial.Add("/spec/ports/-", trial.Object{"name": "second", "port": 81})), on),
@@ -162,7 +170,8 @@ var responses = []trial.Test{
 		},
 	},
 	{
-		ID: "response.patch.delete", Source: dynamic + "Response", Promise: "A DELETE has no object that a patch could change: such a response refuses the request, under any failure policy.",
+		ID: "response.patch.delete", Source: dynamic + "Response",
+		Promise: "A DELETE has no object that a patch could change: such a response refuses the request, under any failure policy.",
 		Run: func(t *trial.T) {
 			before := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()
 			t.Install(trial.Mutating("hook", trial.Patch(trial.Add("/data/added", "yes")), trial.Fails(admissionregistrationv1.Ignore)))
@@ -180,7 +189,8 @@ var responses = []trial.Test{
 		},
 	},
 	{
-		ID: "response.patch.noType", Source: reference + "AdmissionResponse", Promise: "A patch without patchType is a failure of the call.",
+		ID: "response.patch.noType", Source: reference + "AdmissionResponse",
+		Promise: "A patch without patchType is a failure of the call.",
 		Run: func(t *trial.T) {
 			response := trial.Patched(trial.Add("/data/added", "yes"))
 			delete(response, "patchType")
@@ -198,7 +208,8 @@ var responses = []trial.Test{
 		},
 	},
 	{
-		ID: "response.patch.malformed", Source: dynamic + "Response", Promise: "A patch that is no array of operations refuses the request.",
+		ID: "response.patch.malformed", Source: dynamic + "Response",
+		Promise: "A patch that is no array of operations refuses the request.",
 		Run: func(t *trial.T) {
 			t.Install(trial.Mutating("hook", trial.Always(trial.Response{"allowed": true, "patchType": "JSONPatch", "patch": base64.StdEncoding.EncodeToString([]byte(`{"op":"add"}`))})))
 			a := t.Create(trial.ConfigMaps, t.ConfigMap("a"))
@@ -206,7 +217,8 @@ var responses = []trial.Test{
 		},
 	},
 	{
-		ID: "response.patch.validating", Source: dynamic + "Response", Promise: "Only a mutating webhook may modify the object: a patch of a validating webhook never does.",
+		ID: "response.patch.validating", Source: dynamic + "Response",
+		Promise: "Only a mutating webhook may modify the object: a patch of a validating webhook never does.",
 		Run: func(t *trial.T) {
 			t.Install(trial.Validating("hook", trial.Patch(trial.Add("/data/added", "yes"))))
 			a := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value"))
@@ -236,7 +248,8 @@ var responses = []trial.Test{
 		},
 	},
 	{
-		ID: "response.uid.wrong", Source: dynamic + "Response", Promise: "The response must have the uid of the request: another uid is a failure of the call.",
+		ID: "response.uid.wrong", Source: dynamic + "Response",
+		Promise: "The response must have the uid of the request: another uid is a failure of the call.",
 		Run: func(t *trial.T) {
 			t.Install(trial.Validating("hook", trial.Always(trial.Response{"allowed": true, "uid": "another"})))
 			refusedByFailure(t, t.Create(trial.ConfigMaps, t.ConfigMap("a")))
@@ -250,7 +263,8 @@ var responses = []trial.Test{
 		},
 	},
 	{
-		ID: "response.kind.wrong", Source: dynamic + "Response", Promise: "The body of a response is an AdmissionReview: another kind is a failure of the call.",
+		ID: "response.kind.wrong", Source: dynamic + "Response",
+		Promise: "The body of a response is an AdmissionReview: another kind is a failure of the call.",
 		Run: func(t *trial.T) {
 			t.Install(trial.Validating("hook", trial.Review(func(c *trial.Call) any {
 				return trial.Object{"apiVersion": "admission.k8s.io/v1", "kind": "Something", "response": trial.Object{"uid": c.Request()["uid"], "allowed": true}}
@@ -259,7 +273,8 @@ var responses = []trial.Test{
 		},
 	},
 	{
-		ID: "response.unknownFields", Source: reference + "AdmissionResponse", Promise: "Fields of a response that the server doesn't know are no failure.",
+		ID: "response.unknownFields", Source: reference + "AdmissionResponse",
+		Promise: "Fields of a response that the server doesn't know are no failure.",
 		Run: func(t *trial.T) {
 			t.Install(trial.Validating("hook", trial.Always(trial.Response{"allowed": true, "unheardOf": trial.Object{"a": 1}})))
 			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()

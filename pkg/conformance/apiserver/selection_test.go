@@ -24,12 +24,16 @@ func TestAdapted(t *testing.T) {
 		only, skip   []string
 		want         []string
 	}{
-		{"only without a server", "the pattern stands for the case", none, []string{"every.core.v1.pods", "review.uid"}, nil, []string{"review.uid", apiserver.EveryPattern}},
-		{"skip without a server", "other resources have cases", none, []string{"every.*", "review.uid"}, []string{"every.core.v1.pods"}, []string{"review.uid", apiserver.EveryPattern}},
-		{"skip all without a server", "the glob matches the pattern, too", none, []string{"every.*", "review.uid"}, []string{"every.*"}, []string{"review.uid"}},
+		{"only without a server", "the pattern stands for the case", none, []string{"every.core.v1.pods", "review.uid"},
+			nil, []string{"review.uid", apiserver.EveryPattern}},
+		{"skip without a server", "other resources have cases", none, []string{"every.*", "review.uid"},
+			[]string{"every.core.v1.pods"}, []string{"review.uid", apiserver.EveryPattern}},
+		{"skip all without a server", "the glob matches the pattern, too", none, []string{"every.*", "review.uid"},
+			[]string{"every.*"}, []string{"review.uid"}},
 		{"only of a server", "the server has this resource", served, []string{"every.core.v1.pods"}, nil, []string{"every.core.v1.pods"}},
 		{"only of another server", "nothing would run", served, []string{"every.core.v1.things"}, nil, nil},
-		{"skip of another server", "the same flags are right for several servers", served, nil, []string{"every.core.v1.things"}, []string{"review.uid", "every.core.v1.pods"}},
+		{"skip of another server", "the same flags are right for several servers", served, nil,
+			[]string{"every.core.v1.things"}, []string{"review.uid", "every.core.v1.pods"}},
 		{"skip of no server", "the glob is a mistake", served, nil, []string{"reviews.*"}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

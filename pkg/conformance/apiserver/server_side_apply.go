@@ -10,7 +10,8 @@ import (
 // applies has the cases about server-side apply.
 var applies = sourced(applyPages+"Field management", []trial.Test{
 	{
-		ID: "apply.creates", Promise: "An apply creates an object that doesn't exist, and its fields are in an entry of managedFields with the manager.",
+		ID:      "apply.creates",
+		Promise: "An apply creates an object that doesn't exist, and its fields are in an entry of managedFields with the manager.",
 		Run: func(t *trial.T) {
 			a := t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "one")
 			t.Equal("the code", http.StatusCreated, a.Code)
@@ -29,7 +30,8 @@ var applies = sourced(applyPages+"Field management", []trial.Test{
 		},
 	},
 	{
-		ID: "apply.conflict", Promise: "An apply of a field that another manager has applied with another value is a conflict, with the field and the manager.",
+		ID:      "apply.conflict",
+		Promise: "An apply of a field that another manager has applied with another value is a conflict, with the field and the manager.",
 		Run: func(t *trial.T) {
 			t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "one").OK()
 			status := t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "other"), "two").Refused(http.StatusConflict)
@@ -80,14 +82,16 @@ var applies = sourced(applyPages+"Field management", []trial.Test{
 		},
 	},
 	{
-		ID: "apply.unchanged.null", Promise: "An apply with a creationTimestamp of null, which older clients send, writes nothing if the rest is the same.",
+		ID:      "apply.unchanged.null",
+		Promise: "An apply with a creationTimestamp of null, which older clients send, writes nothing if the rest is the same.",
 		Run: func(t *trial.T) {
 			before := t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "one").OK()
 			t.Equal("the object", before, t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "value").With("metadata.creationTimestamp", nil), "one").OK())
 		},
 	},
 	{
-		ID: "apply.update", Promise: "An update by another manager takes over the changed field: the next apply by the first manager is a conflict.",
+		ID:      "apply.update",
+		Promise: "An update by another manager takes over the changed field: the next apply by the first manager is a conflict.",
 		Run: func(t *trial.T) {
 			o := t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "one").OK()
 			t.Update(trial.ConfigMaps, o.With("data.key", "edited"), "fieldManager=editor").OK()
@@ -95,7 +99,8 @@ var applies = sourced(applyPages+"Field management", []trial.Test{
 		},
 	},
 	{
-		ID: "apply.status", Promise: "Fields of the status are applied by the status subresource, and their entry of managedFields names the subresource.",
+		ID:      "apply.status",
+		Promise: "Fields of the status are applied by the status subresource, and their entry of managedFields names the subresource.",
 		Run: func(t *trial.T) {
 			t.Create(trial.Deployments, deployment(t, "web")).OK()
 			o := t.Object(trial.Deployments, "web").With("status", trial.Object{"observedGeneration": 1})

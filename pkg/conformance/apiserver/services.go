@@ -17,15 +17,17 @@ func serviceTests() []trial.Test {
 	needs := []trial.Need{trial.Serves(trial.Services, trial.EndpointSlices)}
 	tests := []trial.Test{
 		{
-			ID: "service.port", Source: serviceReference, Needs: needs, Promise: "A webhook in the cluster is called through its service, at the port of the reference.",
-			Run: func(t *trial.T) { oneCallBy(t, t.Service("hook", trial.OtherPort), "/hook") },
+			ID: "service.port", Source: serviceReference, Needs: needs,
+			Promise: "A webhook in the cluster is called through its service, at the port of the reference.",
+			Run:     func(t *trial.T) { oneCallBy(t, t.Service("hook", trial.OtherPort), "/hook") },
 		},
 		{
 			ID: "service.port.default", Source: serviceReference, Needs: needs, Promise: "The port is optional and defaults to 443.",
 			Run: func(t *trial.T) { oneCallBy(t, t.Service("hook", trial.DefaultPort), "/hook") },
 		},
 		{
-			ID: "service.path", Source: serviceReference, Needs: needs, Promise: "The path of the reference is sent in each request to the service.",
+			ID: "service.path", Source: serviceReference, Needs: needs,
+			Promise: "The path of the reference is sent in each request to the service.",
 			Run: func(t *trial.T) {
 				call := oneCallBy(t, t.Service("hook", trial.OtherPort), "/a/long/path")
 				t.Equal("the path of the call", "/a/long/path", call.Path)

@@ -37,7 +37,8 @@ const (
 // subjects has the cases that exist for every server, in the order of reports.
 var subjects = [][]trial.Test{
 	reviews, versions, responses, failures, timeouts, defaults, merges, validations, legacy, matching, selectors, conditions, equivalence,
-	reinvocation, matrix, dryRuns, warnings, ordering, phases, plugins, repeats, collections, patches, connections, services, customs, policies, mutatingPolicies, conversions, observed,
+	reinvocation, matrix, dryRuns, warnings, ordering, phases, plugins, repeats, collections, patches, connections,
+	services, customs, policies, mutatingPolicies, conversions, observed,
 	writes, applies, lists, watches, deletions, namespaces, formats,
 }
 
@@ -130,9 +131,11 @@ func Run(ctx context.Context, target trial.Options, options conformance.Options)
 var costs = map[string]time.Duration{
 	"configuration": 10 * time.Millisecond, "response": 120 * time.Millisecond, "dryRun": 140 * time.Millisecond,
 	"write": 30 * time.Millisecond, "apply": 40 * time.Millisecond, "list": 60 * time.Millisecond, "watch": 150 * time.Millisecond,
-	"finalizer": 30 * time.Millisecond, "delete": 20 * time.Millisecond, "namespace": 20 * time.Millisecond, "format": 20 * time.Millisecond,
+	"finalizer": 30 * time.Millisecond, "delete": 20 * time.Millisecond, "namespace": 20 * time.Millisecond,
+	"format": 20 * time.Millisecond,
 	"policy": 1700 * time.Millisecond, "mutatingPolicy": 900 * time.Millisecond, "conversion": 2200 * time.Millisecond,
-	"matrix": 400 * time.Millisecond, "metrics": 650 * time.Millisecond, "audit": 550 * time.Millisecond, "every": 400 * time.Millisecond, "custom": 2500 * time.Millisecond,
+	"matrix": 400 * time.Millisecond, "metrics": 650 * time.Millisecond, "audit": 550 * time.Millisecond,
+	"every": 400 * time.Millisecond, "custom": 2500 * time.Millisecond,
 }
 
 // estimated sets the cost of each test without a cost to the cost of its subject.

@@ -11,7 +11,8 @@ import (
 // warnings has the cases about the Warning headers of answers.
 var warnings = []trial.Test{
 	{
-		ID: "warning.allowed", Source: dynamic + "Response", Promise: "Warnings of a webhook that allows the request are returned in HTTP Warning headers with a warning code of 299.",
+		ID: "warning.allowed", Source: dynamic + "Response",
+		Promise: "Warnings of a webhook that allows the request are returned in HTTP Warning headers with a warning code of 299.",
 		Run: func(t *trial.T) {
 			for _, hook := range pairOf(trial.Warn("mind this", "and this")) {
 				on := installApart(t, hook)
@@ -41,14 +42,16 @@ var warnings = []trial.Test{
 		},
 	},
 	{
-		ID: "warning.quoted", Source: dynamic + "Response", Promise: "The text of a warning arrives whole, with quotes and backslashes escaped.",
+		ID: "warning.quoted", Source: dynamic + "Response",
+		Promise: "The text of a warning arrives whole, with quotes and backslashes escaped.",
 		Run: func(t *trial.T) {
 			t.Install(trial.Validating("hook", trial.Warn(`a "quoted" \ text`)))
 			warned(t, t.Create(trial.ConfigMaps, t.ConfigMap("a")), `a \"quoted\" \\ text`)
 		},
 	},
 	{
-		ID: "warning.long", Source: dynamic + "Response", Promise: "A warning of 256 characters arrives whole; a longer one may be truncated, but arrives.",
+		ID: "warning.long", Source: dynamic + "Response",
+		Promise: "A warning of 256 characters arrives whole; a longer one may be truncated, but arrives.",
 		Run: func(t *trial.T) {
 			whole, long := strings.Repeat("w", 256), strings.Repeat("l", 1000)
 			t.Install(trial.Validating("hook", trial.Warn(whole, long)))
@@ -58,7 +61,8 @@ var warnings = []trial.Test{
 		},
 	},
 	{
-		ID: "warning.most", Source: dynamic + "Response", Promise: "If more than 4096 characters of warning messages are added, additional warning messages are ignored, and the request isn't refused.",
+		ID: "warning.most", Source: dynamic + "Response",
+		Promise: "If more than 4096 characters of warning messages are added, additional warning messages are ignored, and the request isn't refused.",
 		Run: func(t *trial.T) {
 			var many []string
 			for i := range 60 {

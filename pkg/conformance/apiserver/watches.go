@@ -31,7 +31,8 @@ func event(e trial.Object) string { return e.Text("type") + " " + e.Text("object
 // watches has the cases about watches.
 var watches = sourced(concepts+"Efficient detection of changes", []trial.Test{
 	{
-		ID: "watch.order", Promise: "A watch from a resourceVersion sends every later change, in order: ADDED, MODIFIED and DELETED, with the object.",
+		ID:      "watch.order",
+		Promise: "A watch from a resourceVersion sends every later change, in order: ADDED, MODIFIED and DELETED, with the object.",
 		Run: func(t *trial.T) {
 			version := t.List(trial.ConfigMaps, own).OK().Version()
 			w := t.Watch(trial.ConfigMaps, own, "resourceVersion="+version)
@@ -51,7 +52,8 @@ var watches = sourced(concepts+"Efficient detection of changes", []trial.Test{
 		},
 	},
 	{
-		ID: "watch.continuity", Promise: "A watch from the resourceVersion of a list gets every change after the list, even a change before the watch begins.",
+		ID:      "watch.continuity",
+		Promise: "A watch from the resourceVersion of a list gets every change after the list, even a change before the watch begins.",
 		Run: func(t *trial.T) {
 			version := t.List(trial.ConfigMaps, own).OK().Version()
 			var want, seen []string
@@ -131,8 +133,10 @@ var watches = sourced(concepts+"Efficient detection of changes", []trial.Test{
 		},
 	},
 	{
-		ID: "watch.bookmarks", Promise: "A watch with sendInitialEvents has the state first, and then a bookmark with the annotation k8s.io/initial-events-end.", Source: concepts + "Streaming lists",
-		Needs: []trial.Need{trial.Since(34)},
+		ID:      "watch.bookmarks",
+		Promise: "A watch with sendInitialEvents has the state first, and then a bookmark with the annotation k8s.io/initial-events-end.",
+		Source:  concepts + "Streaming lists",
+		Needs:   []trial.Need{trial.Since(34)},
 		Run: func(t *trial.T) {
 			three(t)
 			w := t.Watch(trial.ConfigMaps, own, "sendInitialEvents=true", "allowWatchBookmarks=true", "resourceVersionMatch=NotOlderThan")
@@ -146,7 +150,8 @@ var watches = sourced(concepts+"Efficient detection of changes", []trial.Test{
 		},
 	},
 	{
-		ID: "watch.mutated", Promise: "An event has the object as admission has left it.", Source: dynamic + "What are admission webhooks?",
+		ID: "watch.mutated", Promise: "An event has the object as admission has left it.",
+		Source: dynamic + "What are admission webhooks?",
 		Run: func(t *trial.T) {
 			t.Install(trial.Mutating("hook", trial.Patch(trial.Add("/data/added", "yes"))))
 			w := t.Watch(trial.ConfigMaps, own, "resourceVersion="+t.List(trial.ConfigMaps).OK().Version())

@@ -31,7 +31,8 @@ var writes = sourced(concepts+"Resource versions and updates", []trial.Test{
 		},
 	},
 	{
-		ID: "write.create.ignored", Promise: "The server sets uid, resourceVersion and creationTimestamp: values of a client are not stored.",
+		ID:      "write.create.ignored",
+		Promise: "The server sets uid, resourceVersion and creationTimestamp: values of a client are not stored.",
 		Run: func(t *trial.T) {
 			o := t.Create(trial.ConfigMaps, t.ConfigMap("a").With("metadata.uid", "mine").With("metadata.creationTimestamp", "2001-01-01T00:00:00Z")).OK()
 			t.True(o.Text("metadata.uid") != "mine", "a uid of the server's", "mine")
@@ -85,7 +86,8 @@ var writes = sourced(concepts+"Resource versions and updates", []trial.Test{
 		},
 	},
 	{
-		ID: "write.unconditional", Promise: "An update without a resourceVersion replaces whatever is stored, where the resource allows it.",
+		ID:      "write.unconditional",
+		Promise: "An update without a resourceVersion replaces whatever is stored, where the resource allows it.",
 		Run: func(t *trial.T) {
 			t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "old")).OK()
 			t.Equal("data", trial.Object{"other": "new"}, t.Update(trial.ConfigMaps, t.ConfigMap("a", "other", "new")).OK().At("data"))
@@ -123,7 +125,8 @@ var writes = sourced(concepts+"Resource versions and updates", []trial.Test{
 		},
 	},
 	{
-		ID: "write.unchanged.null", Promise: "Merge patches with null for fields that don't exist or are the server's write nothing: the resourceVersion stays.",
+		ID:      "write.unchanged.null",
+		Promise: "Merge patches with null for fields that don't exist or are the server's write nothing: the resourceVersion stays.",
 		Run: func(t *trial.T) {
 			o := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()
 			for _, contentType := range []string{trial.MergePatch, trial.StrategicPatch} {
@@ -133,7 +136,8 @@ var writes = sourced(concepts+"Resource versions and updates", []trial.Test{
 		},
 	},
 	{
-		ID: "write.unchanged.less", Promise: "An update without the metadata that the server sets writes nothing if the rest is the same: the resourceVersion stays.",
+		ID:      "write.unchanged.less",
+		Promise: "An update without the metadata that the server sets writes nothing if the rest is the same: the resourceVersion stays.",
 		Run: func(t *trial.T) {
 			o := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()
 			less := o.Without("metadata.managedFields").Without("metadata.uid").Without("metadata.creationTimestamp")
@@ -141,7 +145,9 @@ var writes = sourced(concepts+"Resource versions and updates", []trial.Test{
 		},
 	},
 	{
-		ID: "write.unchanged.later", Promise: "An update or a patch that changes nothing writes nothing in a later second, too: the times of the managed fields stay.", Cost: 2 * time.Second,
+		ID:      "write.unchanged.later",
+		Promise: "An update or a patch that changes nothing writes nothing in a later second, too: the times of the managed fields stay.",
+		Cost:    2 * time.Second,
 		Run: func(t *trial.T) {
 			t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "fieldManager=tester").OK()
 			before := t.Patch(trial.ConfigMaps, "a", trial.MergePatch, trial.Object{"data": trial.Object{"key": "new"}}, "fieldManager=tester").OK()
@@ -278,7 +284,8 @@ var writes = sourced(concepts+"Resource versions and updates", []trial.Test{
 		},
 	},
 	{
-		ID: "write.fieldValidation.warn", Promise: "fieldValidation=Warn accepts unknown fields, drops them, and warns; it is the default.",
+		ID:      "write.fieldValidation.warn",
+		Promise: "fieldValidation=Warn accepts unknown fields, drops them, and warns; it is the default.",
 		Run: func(t *trial.T) {
 			for name, query := range map[string][]string{"a": {"fieldValidation=Warn"}, "b": nil} {
 				a := t.Create(trial.ConfigMaps, t.ConfigMap(name).With("unheardOf", 1), query...)
@@ -303,7 +310,8 @@ var writes = sourced(concepts+"Resource versions and updates", []trial.Test{
 		},
 	},
 	{
-		ID: "write.precondition.uid", Promise: "A delete with another uid as precondition answers 409, isn't reviewed, and deletes nothing.",
+		ID:      "write.precondition.uid",
+		Promise: "A delete with another uid as precondition answers 409, isn't reviewed, and deletes nothing.",
 		Run: func(t *trial.T) {
 			o := t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
 			t.Install(pairOf(trial.Allow())...)
@@ -316,7 +324,8 @@ var writes = sourced(concepts+"Resource versions and updates", []trial.Test{
 		},
 	},
 	{
-		ID: "write.precondition.version", Promise: "A delete with an older resourceVersion as precondition answers 409, isn't reviewed, and deletes nothing.",
+		ID:      "write.precondition.version",
+		Promise: "A delete with an older resourceVersion as precondition answers 409, isn't reviewed, and deletes nothing.",
 		Run: func(t *trial.T) {
 			o := t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
 			t.Update(trial.ConfigMaps, o.With("data.key", "new")).OK()

@@ -49,7 +49,8 @@ func event(kind, of string, v consistency.Version, at int) consistency.Event {
 func events() []consistency.Event {
 	return []consistency.Event{
 		event("ADDED", name, created, 2), event("MODIFIED", name, updated, 4), event("MODIFIED", name, patched, 7),
-		event("DELETED", name, removed, 9), event("ADDED", name, recreated, 12), {At: ms(13), Type: "BOOKMARK", Version: consistency.Version{Revision: 14}},
+		event("DELETED", name, removed, 9), event("ADDED", name, recreated, 12),
+		{At: ms(13), Type: "BOOKMARK", Version: consistency.Version{Revision: 14}},
 		event("ADDED", last, final, 21),
 	}
 }
@@ -95,7 +96,8 @@ func right() *consistency.History {
 		},
 		Watches: []consistency.Watch{
 			{Resource: resource, Start: consistency.Resumed, From: 9, Steady: true, End: consistency.EndedByLast, Events: events()},
-			{Resource: resource, Start: consistency.FromList, From: 10, Call: ms(3), End: consistency.EndedByClient, Events: events()[1:4]},
+			{Resource: resource, Start: consistency.FromList, From: 10, Call: ms(3), End: consistency.EndedByClient,
+				Events: events()[1:4]},
 			{Resource: resource, Start: consistency.Resumed, From: 13, Call: ms(9), End: consistency.EndedByLast, Events: events()[4:]},
 			{Resource: resource, Start: consistency.Streamed, Call: ms(4), End: consistency.EndedByLast, Events: streamed},
 			{Resource: resource, Start: consistency.FromStart, From: 1, End: consistency.EndedByExpiry},

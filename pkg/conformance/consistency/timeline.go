@@ -203,7 +203,8 @@ func (a *analysis) explain(resource string) {
 	seen := a.history.sightings(resource)
 	e := &explanation{
 		timeline:   &timeline{byName: map[string][]int{}, gaps: a.history.gaps(resource)},
-		unanswered: map[string]*Operation{}, deletions: map[string][]*Operation{}, deletedBy: map[string]*Operation{}, current: map[string]Version{},
+		unanswered: map[string]*Operation{}, deletions: map[string][]*Operation{}, deletedBy: map[string]*Operation{},
+		current: map[string]Version{},
 	}
 	a.timelines[resource] = e.timeline
 	first := map[string]time.Duration{} // when a text was first seen

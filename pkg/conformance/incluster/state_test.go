@@ -29,10 +29,12 @@ func TestState(t *testing.T) {
 		want         string
 		hopeless     bool
 	}{
-		{"ready", "a Deployment with a ready replica is ready", appsv1.DeploymentStatus{ReadyReplicas: 1}, waiting("ErrImagePull", "no"), "", false},
+		{"ready", "a Deployment with a ready replica is ready", appsv1.DeploymentStatus{ReadyReplicas: 1},
+			waiting("ErrImagePull", "no"), "", false},
 		{"no controller", "a server may have no Deployment controller", appsv1.DeploymentStatus{}, nil,
 			"Deployment conformance-webhooks has no pod: no controller has observed the Deployment", false},
-		{"soon", "the controller is about to create the pod", appsv1.DeploymentStatus{ObservedGeneration: 1}, nil, "Deployment conformance-webhooks has no pod yet", false},
+		{"soon", "the controller is about to create the pod", appsv1.DeploymentStatus{ObservedGeneration: 1}, nil,
+			"Deployment conformance-webhooks has no pod yet", false},
 		{"quota", "admission refuses the pod", condition(appsv1.DeploymentReplicaFailure, corev1.ConditionTrue, "FailedCreate", "exceeded quota: pods"), nil,
 			"Deployment conformance-webhooks has no pod: FailedCreate: exceeded quota: pods", false},
 		{"progress", "the error repeats the message of a false condition", condition(appsv1.DeploymentProgressing, corev1.ConditionFalse, "ReplicaSetCreateError", "no"), nil,
@@ -43,7 +45,8 @@ func TestState(t *testing.T) {
 			"pod webhooks-x doesn't start: ImagePullBackOff: back-off pulling image", false},
 		{"image name", "an invalid name stays invalid at every try", appsv1.DeploymentStatus{}, waiting("InvalidImageName", "couldn't parse"),
 			"pod webhooks-x doesn't start: InvalidImageName: couldn't parse", true},
-		{"starting", "every container is created before it starts", appsv1.DeploymentStatus{}, waiting("ContainerCreating", ""), "pod webhooks-x on node n is Pending, and not ready", false},
+		{"starting", "every container is created before it starts", appsv1.DeploymentStatus{},
+			waiting("ContainerCreating", ""), "pod webhooks-x on node n is Pending, and not ready", false},
 		{"ended", "the end of the last container says more than the back-off", appsv1.DeploymentStatus{}, pod(corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
 			State:                corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
 			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 2, Reason: "Error", Message: "unknown command"}},
@@ -53,7 +56,8 @@ func TestState(t *testing.T) {
 		}}), "pod webhooks-x has no node: Unschedulable: 0/3 nodes are available", false},
 		{"evicted", "the error repeats the kubelet's message", appsv1.DeploymentStatus{}, pod(corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "low on memory"}),
 			"pod webhooks-x has failed: Evicted: low on memory", false},
-		{"no scheduler", "no scheduler assigns a node to the pod", appsv1.DeploymentStatus{}, []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "webhooks-x"}}}, "pod webhooks-x has no node yet", false},
+		{"no scheduler", "no scheduler assigns a node to the pod", appsv1.DeploymentStatus{},
+			[]corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "webhooks-x"}}}, "pod webhooks-x has no node yet", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -90,7 +90,8 @@ func Start(ctx context.Context, o Options) (*Relay, error) {
 	r.server = &http.Server{
 		Handler: mux, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0),
 		// A link is an upgraded HTTP/1.1 connection. HTTP/2 connections can't be upgraded.
-		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12},
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"http/1.1"},
+			MinVersion: tls.VersionTLS12},
 	}
 	r.routines.Go(func() { _ = r.server.ServeTLS(control, "", "") }) // ServeTLS returns after Close
 	r.routines.Go(r.carryAll)

@@ -131,7 +131,8 @@ func (c *Config) allowed(ctx context.Context, csr *certificatesv1.CertificateSig
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: csr.Spec.Username, UID: csr.Spec.UID, Groups: csr.Spec.Groups, Extra: map[string]authorizationv1.ExtraValue{},
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Group: certificatesv1.GroupName, Resource: "certificatesigningrequests", Subresource: subresource, Verb: "create", Version: "*",
+			Group: certificatesv1.GroupName, Resource: "certificatesigningrequests", Subresource: subresource,
+			Verb: "create", Version: "*",
 		},
 	}}
 	for key, value := range csr.Spec.Extra {

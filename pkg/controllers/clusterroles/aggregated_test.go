@@ -42,7 +42,8 @@ func TestAggregated(t *testing.T) {
 	}{
 		{"none", "rules of roles that are no longer selected are removed", []*rbacv1.ClusterRole{role("all", "", "all", "old")}, nil},
 		{"two", "each rule appears once, in the order of the roles", []*rbacv1.ClusterRole{
-			role("all", "", "all"), role("a", "all", "", "get", "list"), role("b", "all", "", "list", "watch"), role("c", "other", "", "delete"),
+			role("all", "", "all"), role("a", "all", "", "get", "list"), role("b", "all", "", "list", "watch"),
+			role("c", "other", "", "delete"),
 		}, []string{"get", "list", "watch"}},
 		{"nested", "the rules of a selected aggregated role are computed too", []*rbacv1.ClusterRole{
 			role("all", "", "all"), role("some", "all", "some", "old"), role("x", "some", "", "get"),

@@ -73,7 +73,8 @@ func (c *Config) aggregate(ctx context.Context, name string) (time.Duration, err
 	applied := rbacv1ac.ClusterRole(name)
 	for _, rule := range rules {
 		applied.WithRules(&rbacv1ac.PolicyRuleApplyConfiguration{
-			Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources, ResourceNames: rule.ResourceNames, NonResourceURLs: rule.NonResourceURLs,
+			Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources, ResourceNames: rule.ResourceNames,
+			NonResourceURLs: rule.NonResourceURLs,
 		})
 	}
 	_, err = c.Client.ClusterRoles().Apply(ctx, applied, metav1.ApplyOptions{FieldManager: Account, Force: true})

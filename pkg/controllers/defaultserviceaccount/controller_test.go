@@ -21,8 +21,11 @@ func TestEnsure(t *testing.T) {
 		want          []string
 	}{
 		{"none", "each namespace gets a service account", corev1.NamespaceActive, nil, nil, []string{"create serviceaccounts ns/default"}},
-		{"there", "the service account exists already", corev1.NamespaceActive, []*corev1.ServiceAccount{account}, []*corev1.ServiceAccount{account}, nil},
-		{"not seen", "the informer may lag behind the server, so a create of an existing account is no error", corev1.NamespaceActive, nil, []*corev1.ServiceAccount{account}, []string{"create serviceaccounts ns/default"}},
+		{"there", "the service account exists already", corev1.NamespaceActive, []*corev1.ServiceAccount{account},
+			[]*corev1.ServiceAccount{account}, nil},
+		{"not seen", "the informer may lag behind the server, so a create of an existing account is no error",
+			corev1.NamespaceActive, nil, []*corev1.ServiceAccount{account},
+			[]string{"create serviceaccounts ns/default"}},
 		{"terminating", "the API refuses new objects in a namespace that is being deleted", corev1.NamespaceTerminating, nil, nil, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -87,16 +87,34 @@ func TestExpect(t *testing.T) {
 		err          string
 		asked        int
 	}{
-		{"number available", "the pods are counted", policyv1.PodDisruptionBudgetSpec{MinAvailable: number(2)}, podsOf(3, nil), expected{pods: 3, healthy: 2}, "", 0},
+		{"number available", "the pods are counted", policyv1.PodDisruptionBudgetSpec{MinAvailable: number(2)},
+			podsOf(3, nil), expected{pods: 3, healthy: 2}, "", 0},
 		{"neither", "the budget limits nothing", policyv1.PodDisruptionBudgetSpec{}, podsOf(3, nil), expected{}, "", 0},
-		{"per cent available", "the percentage is of the controller's replicas, rounded up", policyv1.PodDisruptionBudgetSpec{MinAvailable: percent("30%")}, podsOf(2, alone), expected{pods: 4, healthy: 2}, "", 1},
-		{"per cent unavailable", "the percentage of the controller's replicas is rounded up", policyv1.PodDisruptionBudgetSpec{MaxUnavailable: percent("30%")}, podsOf(4, alone), expected{pods: 4, healthy: 2}, "", 1},
-		{"more unavailable than pods", "no number is below zero", policyv1.PodDisruptionBudgetSpec{MaxUnavailable: number(9)}, podsOf(4, alone), expected{pods: 4}, "", 1},
-		{"several controllers", "each controller counts once, and a Deployment counts instead of its ReplicaSets", policyv1.PodDisruptionBudgetSpec{MaxUnavailable: number(1)}, append(append(podsOf(5, old), podsOf(5, replaced)...), podsOf(2, alone)...), expected{pods: 14, healthy: 13}, "", 3},
-		{"unmanaged", "a pod without a controller isn't counted", policyv1.PodDisruptionBudgetSpec{MaxUnavailable: number(1)}, append(podsOf(1, nil), podsOf(1, alone)...), expected{pods: 4, healthy: 3, unmanaged: true}, "", 1},
-		{"gone", "the number of replicas isn't known without the controller", policyv1.PodDisruptionBudgetSpec{MaxUnavailable: number(1)}, podsOf(1, controllerRef("apps/v1", "ReplicaSet", "none")), expected{}, "found no controllers for pod", 0},
-		{"another of the name", "a ReplicaSet with another UID isn't the controller of the pod", policyv1.PodDisruptionBudgetSpec{MaxUnavailable: number(1)}, podsOf(1, &metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "alone", UID: "former", Controller: new(true)}), expected{}, "found no controllers for pod", 0},
-		{"no scale", "the kind has no number of replicas", policyv1.PodDisruptionBudgetSpec{MaxUnavailable: number(1)}, podsOf(1, controllerRef("example.com/v1", "Set", "s")), expected{}, "sets.example.com does not implement the scale subresource", 1},
+		{"per cent available", "the percentage is of the controller's replicas, rounded up",
+			policyv1.PodDisruptionBudgetSpec{MinAvailable: percent("30%")}, podsOf(2, alone),
+			expected{pods: 4, healthy: 2}, "", 1},
+		{"per cent unavailable", "the percentage of the controller's replicas is rounded up",
+			policyv1.PodDisruptionBudgetSpec{MaxUnavailable: percent("30%")}, podsOf(4, alone),
+			expected{pods: 4, healthy: 2}, "", 1},
+		{"more unavailable than pods", "no number is below zero",
+			policyv1.PodDisruptionBudgetSpec{MaxUnavailable: number(9)}, podsOf(4, alone), expected{pods: 4}, "", 1},
+		{"several controllers", "each controller counts once, and a Deployment counts instead of its ReplicaSets",
+			policyv1.PodDisruptionBudgetSpec{MaxUnavailable: number(1)},
+			append(append(podsOf(5, old), podsOf(5, replaced)...), podsOf(2, alone)...),
+			expected{pods: 14, healthy: 13}, "", 3},
+		{"unmanaged", "a pod without a controller isn't counted",
+			policyv1.PodDisruptionBudgetSpec{MaxUnavailable: number(1)}, append(podsOf(1, nil), podsOf(1, alone)...),
+			expected{pods: 4, healthy: 3, unmanaged: true}, "", 1},
+		{"gone", "the number of replicas isn't known without the controller",
+			policyv1.PodDisruptionBudgetSpec{MaxUnavailable: number(1)},
+			podsOf(1, controllerRef("apps/v1", "ReplicaSet", "none")), expected{}, "found no controllers for pod", 0},
+		{"another of the name", "a ReplicaSet with another UID isn't the controller of the pod",
+			policyv1.PodDisruptionBudgetSpec{MaxUnavailable: number(1)},
+			podsOf(1, &metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "alone", UID: "former", Controller: new(true)}),
+			expected{}, "found no controllers for pod", 0},
+		{"no scale", "the kind has no number of replicas", policyv1.PodDisruptionBudgetSpec{MaxUnavailable: number(1)},
+			podsOf(1, controllerRef("example.com/v1", "Set", "s")), expected{},
+			"sets.example.com does not implement the scale subresource", 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -160,16 +178,20 @@ func TestStaleAfter(t *testing.T) {
 			p.Status.Conditions[0].LastTransitionTime = metav1.NewTime(time.Now().Add(-time.Hour))
 		}, 0, true},
 		{"deleted", "the pod is being deleted", func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Now()) }, 0, false},
-		{"ended", "the condition has the reason for the end of the pod", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, 0, false},
-		{"by the kubelet", "the kubelet ends the pod", func(p *corev1.Pod) { p.Status.Conditions[0].Reason = corev1.PodReasonTerminationByKubelet }, 0, false},
-		{"reset", "the condition is false already", func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }, 0, false},
+		{"ended", "the condition has the reason for the end of the pod",
+			func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, 0, false},
+		{"by the kubelet", "the kubelet ends the pod",
+			func(p *corev1.Pod) { p.Status.Conditions[0].Reason = corev1.PodReasonTerminationByKubelet }, 0, false},
+		{"reset", "the condition is false already",
+			func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }, 0, false},
 		{"none", "the pod was not evicted", func(p *corev1.Pod) { p.Status.Conditions = nil }, 0, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				pod := &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{
-					{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now().Add(-30 * time.Second))},
+					{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
+						LastTransitionTime: metav1.NewTime(time.Now().Add(-30 * time.Second))},
 				}}}
 				test.change(pod)
 				if after, has := staleAfter(pod); after != test.after || has != test.has {

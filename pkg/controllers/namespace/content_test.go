@@ -53,9 +53,10 @@ func newWorld(t *testing.T, names ...string) *world {
 	t.Helper()
 	w := &world{kinds: &kinds{names: names}, left: map[string][]metav1.PartialObjectMetadata{}, deleted: func(string) {}}
 	w.typed = fake.NewClientset(&corev1.Namespace{
-		ObjectMeta: metav1.ObjectMeta{Name: "ns", UID: "ns", DeletionTimestamp: new(metav1.NewTime(time.Now().Add(-time.Minute))), Finalizers: []string{"test"}},
-		Spec:       corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{corev1.FinalizerKubernetes, "example.com/mine"}},
-		Status:     corev1.NamespaceStatus{Phase: corev1.NamespaceActive},
+		ObjectMeta: metav1.ObjectMeta{Name: "ns", UID: "ns",
+			DeletionTimestamp: new(metav1.NewTime(time.Now().Add(-time.Minute))), Finalizers: []string{"test"}},
+		Spec:   corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{corev1.FinalizerKubernetes, "example.com/mine"}},
+		Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive},
 	})
 	scheme := metadatafake.NewTestScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
@@ -120,13 +121,26 @@ func TestDelete(t *testing.T) {
 		again        time.Duration
 		fails        bool
 	}{
-		{"empty", "the controller removes only its own finalizer", func(*world) {}, []string{"configmaps", "pods", "secrets"}, []corev1.FinalizerName{mine}, 0, false},
-		{"held", "the controllers of finalizers get some time", func(w *world) { w.left["secrets"] = held }, []string{"configmaps", "pods", "secrets"}, []corev1.FinalizerName{"kubernetes", mine}, 8 * time.Second, false},
-		{"pods", "other objects are deleted after the pods", func(w *world) { w.left["pods"] = held }, []string{"pods"}, []corev1.FinalizerName{"kubernetes", mine}, 8 * time.Second, false},
-		{"pods refused", "only pods that are known to remain hold other objects back", func(w *world) { w.refusePods() }, []string{"configmaps", "pods", "secrets"}, []corev1.FinalizerName{"kubernetes", mine}, 0, true},
-		{"without a reason", "an object that stays without a finalizer is an error", func(w *world) { w.left["secrets"] = []metav1.PartialObjectMetadata{{}} }, []string{"configmaps", "pods", "secrets"}, []corev1.FinalizerName{"kubernetes", mine}, 0, true},
-		{"undiscovered", "an unknown kind may have objects", func(w *world) { w.kinds.err = errors.New("a server is away") }, []string{"configmaps", "pods", "secrets"}, []corev1.FinalizerName{"kubernetes", mine}, 0, true},
-		{"new kinds", "a kind that appears during the deletion may have objects", func(w *world) { w.deleted = func(string) { w.Resources.Changed() } }, []string{"configmaps", "pods", "secrets"}, []corev1.FinalizerName{"kubernetes", mine}, time.Millisecond, false},
+		{"empty", "the controller removes only its own finalizer", func(*world) {},
+			[]string{"configmaps", "pods", "secrets"}, []corev1.FinalizerName{mine}, 0, false},
+		{"held", "the controllers of finalizers get some time", func(w *world) { w.left["secrets"] = held },
+			[]string{"configmaps", "pods", "secrets"}, []corev1.FinalizerName{"kubernetes", mine}, 8 * time.Second,
+			false},
+		{"pods", "other objects are deleted after the pods", func(w *world) { w.left["pods"] = held }, []string{"pods"},
+			[]corev1.FinalizerName{"kubernetes", mine}, 8 * time.Second, false},
+		{"pods refused", "only pods that are known to remain hold other objects back",
+			func(w *world) { w.refusePods() }, []string{"configmaps", "pods", "secrets"},
+			[]corev1.FinalizerName{"kubernetes", mine}, 0, true},
+		{"without a reason", "an object that stays without a finalizer is an error",
+			func(w *world) { w.left["secrets"] = []metav1.PartialObjectMetadata{{}} },
+			[]string{"configmaps", "pods", "secrets"}, []corev1.FinalizerName{"kubernetes", mine}, 0, true},
+		{"undiscovered", "an unknown kind may have objects",
+			func(w *world) { w.kinds.err = errors.New("a server is away") }, []string{"configmaps", "pods", "secrets"},
+			[]corev1.FinalizerName{"kubernetes", mine}, 0, true},
+		{"new kinds", "a kind that appears during the deletion may have objects",
+			func(w *world) { w.deleted = func(string) { w.Resources.Changed() } },
+			[]string{"configmaps", "pods", "secrets"}, []corev1.FinalizerName{"kubernetes", mine}, time.Millisecond,
+			false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -209,7 +223,8 @@ func TestConditions(t *testing.T) {
 	t.Parallel()
 	first, second := metav1.Unix(1000, 0), metav1.Unix(2000, 0)
 	trouble := &content{
-		remaining:    map[schema.GroupVersionResource]int{{Version: "v1", Resource: "secrets"}: 2, {Group: "apps", Version: "v1", Resource: "deployments"}: 1},
+		remaining: map[schema.GroupVersionResource]int{{Version: "v1", Resource: "secrets"}: 2,
+			{Group: "apps", Version: "v1", Resource: "deployments"}: 1},
 		finalizers:   map[string]int{"example.com/hold": 3},
 		undiscovered: errors.New("no discovery"), invalid: errors.New("no version"), undeleted: []error{errors.New("b"), errors.New("a")},
 	}

@@ -27,8 +27,10 @@ func TestOrphans(t *testing.T) {
 		again                   time.Duration
 	}{
 		{"orphan", "the namespace has ended", "other", nil, 1, lateLooks[1]},
-		{"deleted meanwhile", "another client was faster", "other", apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, "late"), 1, lateLooks[1]},
-		{"another object", "the name has a new object", "other", apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "late", nil), 1, lateLooks[1]},
+		{"deleted meanwhile", "another client was faster", "other",
+			apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, "late"), 1, lateLooks[1]},
+		{"another object", "the name has a new object", "other",
+			apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "late", nil), 1, lateLooks[1]},
 		{"held", "the server can't read the labels of the namespace", "other", aboutNamespace, 1, lateLooks[2]},
 		{"new namespace", "a namespace of the same name has been created", "ns", nil, 0, 0},
 	} {

@@ -49,9 +49,12 @@ func TestUpdate(t *testing.T) {
 		name, reason           string
 		served, selected, want []string
 	}{
-		{"both", "both resources are served and selected", []string{"pods", "secrets"}, []string{"pods", "secrets"}, []string{"pods", "secrets"}},
-		{"not selected", "another source reports the objects of the resource", []string{"pods", "secrets"}, []string{"pods"}, []string{"pods"}},
-		{"selected again", "the objects of the resource have no other source again", []string{"pods", "secrets"}, []string{"pods", "secrets"}, []string{"pods", "secrets"}},
+		{"both", "both resources are served and selected", []string{"pods", "secrets"}, []string{"pods", "secrets"},
+			[]string{"pods", "secrets"}},
+		{"not selected", "another source reports the objects of the resource", []string{"pods", "secrets"},
+			[]string{"pods"}, []string{"pods"}},
+		{"selected again", "the objects of the resource have no other source again", []string{"pods", "secrets"},
+			[]string{"pods", "secrets"}, []string{"pods", "secrets"}},
 		{"not served", "the resource was removed", []string{"secrets"}, []string{"pods", "secrets"}, []string{"secrets"}},
 	} {
 		discovered.names, selected = step.served, step.selected

@@ -93,7 +93,8 @@ func TestCheck(t *testing.T) {
 		{"node missing", "the node may be created soon", "none", corev1.PodRunning, 0, 10 * time.Second, nil, 30 * time.Second},
 		{"node missing for long", "the node is gone", "none", corev1.PodRunning, 0, quarantine, failed, 0},
 		{"node missing, over", "no kubelet ends the pod", "none", corev1.PodRunning, -time.Second, 0, failed, 0},
-		{"node missing, deleted", "the grace period of the pod ends before the quarantine of the node", "none", corev1.PodRunning, 5 * time.Second, 0, nil, 5 * time.Second},
+		{"node missing, deleted", "the grace period of the pod ends before the quarantine of the node", "none",
+			corev1.PodRunning, 5 * time.Second, 0, nil, 5 * time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -174,7 +175,8 @@ func TestLeaseOfKubelet(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				client := fake.NewSimpleClientset(&coordinationv1.Lease{
 					ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: "n"},
-					Spec:       coordinationv1.LeaseSpec{LeaseDurationSeconds: test.lasts, RenewTime: new(metav1.NewMicroTime(time.Now().Add(-test.ago)))},
+					Spec: coordinationv1.LeaseSpec{LeaseDurationSeconds: test.lasts,
+						RenewTime: new(metav1.NewMicroTime(time.Now().Add(-test.ago)))},
 				})
 				c := &collector{Config: Config{Leases: client.CoordinationV1()}}
 				if got, err := c.hasKubelet(t.Context(), "n"); err != nil || got != test.want {

@@ -38,13 +38,24 @@ func TestSync(t *testing.T) {
 		wantHard, wantUsed, wantNone quantities // wantNone is set if nothing must be written
 		confirms                     bool       // the quota is measured again after confirmDelay
 	}{
-		{"new", "the limits are in force when the status has them", quantities{"pods": "2"}, nil, nil, quantities{"pods": "1"}, nil, quantities{"pods": "2"}, quantities{"pods": "1"}, nil, false},
-		{"as before", "the status is up to date", quantities{"pods": "2"}, quantities{"pods": "2"}, quantities{"pods": "1"}, quantities{"pods": "1"}, nil, nil, nil, quantities{}, false},
-		{"as much in other words", "quantities are numbers", quantities{"cpu": "1"}, quantities{"cpu": "1000m"}, quantities{"cpu": "0.5"}, quantities{"cpu": "500m"}, nil, nil, nil, quantities{}, false},
-		{"fewer", "the usage doesn't count deleted objects", quantities{"pods": "2"}, quantities{"pods": "2"}, quantities{"pods": "2"}, quantities{"pods": "0"}, nil, quantities{"pods": "2"}, quantities{"pods": "0"}, nil, true},
-		{"other limits", "the usage has only resources with a limit", quantities{"pods": "3"}, quantities{"pods": "2", "secrets": "1"}, quantities{"pods": "1", "secrets": "1"}, quantities{"pods": "1"}, nil, quantities{"pods": "3"}, quantities{"pods": "1"}, nil, false},
-		{"not measured", "a resource that can't be measured keeps its last usage", quantities{"pods": "2", "secrets": "9"}, quantities{"pods": "2", "secrets": "9"}, quantities{"pods": "1", "secrets": "4"}, quantities{"pods": "2"}, failure, quantities{"pods": "2", "secrets": "9"}, quantities{"pods": "2", "secrets": "4"}, nil, false},
-		{"empty", "the status of a quota without limits is empty", quantities{}, nil, nil, nil, nil, quantities{}, quantities{}, nil, false},
+		{"new", "the limits are in force when the status has them", quantities{"pods": "2"}, nil, nil,
+			quantities{"pods": "1"}, nil, quantities{"pods": "2"}, quantities{"pods": "1"}, nil, false},
+		{"as before", "the status is up to date", quantities{"pods": "2"}, quantities{"pods": "2"},
+			quantities{"pods": "1"}, quantities{"pods": "1"}, nil, nil, nil, quantities{}, false},
+		{"as much in other words", "quantities are numbers", quantities{"cpu": "1"}, quantities{"cpu": "1000m"},
+			quantities{"cpu": "0.5"}, quantities{"cpu": "500m"}, nil, nil, nil, quantities{}, false},
+		{"fewer", "the usage doesn't count deleted objects", quantities{"pods": "2"}, quantities{"pods": "2"},
+			quantities{"pods": "2"}, quantities{"pods": "0"}, nil, quantities{"pods": "2"}, quantities{"pods": "0"},
+			nil, true},
+		{"other limits", "the usage has only resources with a limit", quantities{"pods": "3"},
+			quantities{"pods": "2", "secrets": "1"}, quantities{"pods": "1", "secrets": "1"}, quantities{"pods": "1"},
+			nil, quantities{"pods": "3"}, quantities{"pods": "1"}, nil, false},
+		{"not measured", "a resource that can't be measured keeps its last usage",
+			quantities{"pods": "2", "secrets": "9"}, quantities{"pods": "2", "secrets": "9"},
+			quantities{"pods": "1", "secrets": "4"}, quantities{"pods": "2"}, failure,
+			quantities{"pods": "2", "secrets": "9"}, quantities{"pods": "2", "secrets": "4"}, nil, false},
+		{"empty", "the status of a quota without limits is empty", quantities{}, nil, nil, nil, nil, quantities{},
+			quantities{}, nil, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -103,7 +114,8 @@ func TestInForce(t *testing.T) {
 		{"measured", "the status has the limits", quantities{"pods": "2"}, quantities{"pods": "2"}, quantities{"pods": "1"}, true},
 		{"in other words", "quantities are numbers", quantities{"cpu": "1"}, quantities{"cpu": "1000m"}, quantities{"cpu": "0"}, true},
 		{"changed", "the new limit isn't in the status", quantities{"pods": "3"}, quantities{"pods": "2"}, quantities{"pods": "1"}, false},
-		{"fewer limits", "the former limit is in the status", quantities{"pods": "2"}, quantities{"pods": "2", "secrets": "1"}, quantities{"pods": "1"}, false},
+		{"fewer limits", "the former limit is in the status", quantities{"pods": "2"},
+			quantities{"pods": "2", "secrets": "1"}, quantities{"pods": "1"}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

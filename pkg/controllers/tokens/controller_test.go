@@ -58,13 +58,19 @@ func TestFill(t *testing.T) {
 		writes       []string
 		want         map[string][]byte
 	}{
-		{"empty", "the Secret gets the token, the certificates and the namespace", secretOf("s", "robot", "", nil), "s", []string{"update secrets ns/s"}, whole},
+		{"empty", "the Secret gets the token, the certificates and the namespace", secretOf("s", "robot", "", nil), "s",
+			[]string{"update secrets ns/s"}, whole},
 		{"filled", "a Secret with all data stays unchanged", secretOf("s", "robot", "robot", whole), "s", nil, whole},
-		{"other certificates", "clients would not verify the server", secretOf("s", "robot", "robot", with(func(d map[string][]byte) { d["ca.crt"] = []byte("old") })), "s", []string{"update secrets ns/s"}, whole},
-		{"a token of its own", "a token that a user has set stays", secretOf("s", "robot", "robot", with(func(d map[string][]byte) { d["token"] = []byte("mine") })), "s", nil, with(func(d map[string][]byte) { d["token"] = []byte("mine") })},
+		{"other certificates", "clients would not verify the server",
+			secretOf("s", "robot", "robot", with(func(d map[string][]byte) { d["ca.crt"] = []byte("old") })), "s",
+			[]string{"update secrets ns/s"}, whole},
+		{"a token of its own", "a token that a user has set stays",
+			secretOf("s", "robot", "robot", with(func(d map[string][]byte) { d["token"] = []byte("mine") })), "s", nil,
+			with(func(d map[string][]byte) { d["token"] = []byte("mine") })},
 		{"another type", "the Secret is for something else", other, "s", nil, nil},
 		{"no account", "the service account doesn't exist", secretOf("s", "nobody", "", nil), "s", []string{"delete secrets ns/s"}, nil},
-		{"an account of that name", "a new service account has the same name and another UID", secretOf("s", "robot", "former", whole), "s", []string{"delete secrets ns/s"}, nil},
+		{"an account of that name", "a new service account has the same name and another UID",
+			secretOf("s", "robot", "former", whole), "s", []string{"delete secrets ns/s"}, nil},
 		{"replaced", "the event is from a deleted Secret of the same name", secretOf("s", "robot", "", nil), "former", nil, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {

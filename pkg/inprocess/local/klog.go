@@ -80,7 +80,8 @@ var (
 	// client's entries also count as entries of a server. Of pkg/runtimehooks, the list has only the parts that call
 	// extensions: an extension isn't a part of a server.
 	serving = []string{
-		"github.com/miniapi-dev/miniapi/pkg/admission", "github.com/miniapi-dev/miniapi/pkg/controllers", "github.com/miniapi-dev/miniapi/pkg/inprocess/",
+		"github.com/miniapi-dev/miniapi/pkg/admission", "github.com/miniapi-dev/miniapi/pkg/controllers",
+		"github.com/miniapi-dev/miniapi/pkg/inprocess/",
 		"github.com/miniapi-dev/miniapi/pkg/registry", "github.com/miniapi-dev/miniapi/pkg/runtimehooks/hookclient",
 		"github.com/miniapi-dev/miniapi/pkg/runtimehooks/extensionconfig", "github.com/miniapi-dev/miniapi/pkg/server",
 		"github.com/miniapi-dev/miniapi/pkg/storage", "go.etcd.io/", "google.golang.org/grpc",
@@ -89,7 +90,8 @@ var (
 	}
 	// logging are the packages that the packages in serving call to write log entries.
 	logging = []string{
-		"github.com/go-logr/", "k8s.io/apimachinery/pkg/util/runtime.", "k8s.io/klog/", "github.com/miniapi-dev/miniapi/pkg/inprocess/local.(*klogTap)",
+		"github.com/go-logr/", "k8s.io/apimachinery/pkg/util/runtime.", "k8s.io/klog/",
+		"github.com/miniapi-dev/miniapi/pkg/inprocess/local.(*klogTap)",
 	}
 )
 

@@ -35,8 +35,11 @@ func TestRemediesAreDocumented(t *testing.T) {
 func TestRemedyFor(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, reason, message, want string }{
-		{"part", "the error is a part of the message", `failed to call webhook: Post "https://a/": dial tcp 127.0.0.1:1: connect: connection refused`, "start the webhook, and compare the address at which it listens"},
-		{"variable", "… stands for any text", "no service port 8443 found for service \"a\"", "set clientConfig.service.port to a port of the service; its default is 443"},
+		{"part", "the error is a part of the message",
+			`failed to call webhook: Post "https://a/": dial tcp 127.0.0.1:1: connect: connection refused`,
+			"start the webhook, and compare the address at which it listens"},
+		{"variable", "… stands for any text", "no service port 8443 found for service \"a\"",
+			"set clientConfig.service.port to a port of the service; its default is 443"},
 		{"order", "the parts of an error are in order", "not found after service", ""},
 		{"unknown", "the cause is unknown", "something else", ""},
 	} {

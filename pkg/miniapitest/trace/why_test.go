@@ -16,7 +16,8 @@ func TestSentenceOfAFailedCall(t *testing.T) {
 	}{
 		{"failed", "failurePolicy is Fail", Failed, 503, "the call failed, so its failurePolicy refused the request: oh"},
 		{"failed open", "failurePolicy is Ignore", FailedOpen, 503, "the call failed, which its failurePolicy Ignore lets pass: oh"},
-		{"unusable patch", "failurePolicy isn't about patches that can't be applied", Failed, 0, "the server couldn't use its answer, and refused the request, whatever its failurePolicy says: oh"},
+		{"unusable patch", "failurePolicy isn't about patches that can't be applied", Failed, 0,
+			"the server couldn't use its answer, and refused the request, whatever its failurePolicy says: oh"},
 		{"denied", "the webhook answered", Denied, 400, "it denied the request: oh"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -55,7 +56,8 @@ func TestSecondRoundOfAPolicy(t *testing.T) {
 		{"evaluated", "the policy was evaluated in both rounds", record(matched, matched, matched, Allowed), ""},
 		{"policy", "the policy no longer matches the changed object", record(selector, Verdict{}, Verdict{}, ""), ObjectSelector},
 		{"binding", "the binding no longer matches the changed object", record(matched, selector, Verdict{}, ""), ObjectSelector},
-		{"unneeded", "nothing had changed the object", record(matched, matched, Verdict{Reason: ReinvocationUnneeded}, ""), ReinvocationUnneeded},
+		{"unneeded", "nothing had changed the object",
+			record(matched, matched, Verdict{Reason: ReinvocationUnneeded}, ""), ReinvocationUnneeded},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -15,7 +15,8 @@ import (
 var mutatingAdmissionPolicyBindingKind = registry.Kind{
 	Resource:   "mutatingadmissionpolicybindings",
 	Categories: []string{"api-extensions"},
-	Object:     &admissionregistrationv1.MutatingAdmissionPolicyBinding{}, List: &admissionregistrationv1.MutatingAdmissionPolicyBindingList{},
+	Object:     &admissionregistrationv1.MutatingAdmissionPolicyBinding{},
+	List:       &admissionregistrationv1.MutatingAdmissionPolicyBindingList{},
 	Defaults: []registry.Default{
 		registry.DefaultOf(defaultMutatingAdmissionPolicyBinding),
 		registry.DefaultLike[admissionregistrationv1beta1.MutatingAdmissionPolicyBinding](defaultMutatingAdmissionPolicyBinding),

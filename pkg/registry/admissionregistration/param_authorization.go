@@ -96,7 +96,8 @@ func mayReadParam(ctx context.Context, deps registry.Dependencies, policies, pol
 		verb = "list"
 	}
 	return authorizeRead(ctx, deps, authorizer.AttributesRecord{
-		Verb: verb, Name: ref.Name, Namespace: ref.Namespace, APIGroup: resource.Group, APIVersion: resource.Version, Resource: resource.Resource,
+		Verb: verb, Name: ref.Name, Namespace: ref.Namespace, APIGroup: resource.Group, APIVersion: resource.Version,
+		Resource: resource.Resource,
 	}, func(who user.Info) error {
 		if unable != "" {
 			return fmt.Errorf(`unable to %s to determine minimum required permissions and user %v does not have "%v" permission for all groups, versions and resources`,

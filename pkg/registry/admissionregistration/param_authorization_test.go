@@ -35,20 +35,28 @@ func TestPolicyParameters(t *testing.T) {
 	}{
 		{
 			name: "may not read", reason: "a policy would reveal the content of its parameters",
-			who: jane, kind: "Secret", want: `must have "get" permission on all objects of the referenced paramKind (kind=Secret, apiVersion=v1)`,
+			who: jane, kind: "Secret",
+			want: `must have "get" permission on all objects of the referenced paramKind (kind=Secret, apiVersion=v1)`,
 		},
 		{
 			name: "other parameters before", reason: "an update that changes the kind equals a new policy",
 			who: jane, kind: "Secret", old: policy("ConfigMap"), want: `must have "get" permission`,
 		},
-		{name: "same parameters before", reason: "the parameters are older than this update", who: jane, kind: "Secret", old: policy("Secret")},
+		{name: "same parameters before", reason: "the parameters are older than this update", who: jane, kind: "Secret",
+			old: policy("Secret")},
 		{name: "may read", reason: "the author can read the parameters anyway", who: &user.DefaultInfo{Name: "reader"}, kind: "Secret"},
 		{
-			name: "may not read everything", reason: "no resource has the kind yet, so the user needs permission for all resources of the group version", kind: "Unknown",
-			who: &user.DefaultInfo{Name: "reader"}, want: `must have "get" permission on all objects of the referenced paramKind (kind=Unknown, apiVersion=v1)`,
+			name:   "may not read everything",
+			reason: "no resource has the kind yet, so the user needs permission for all resources of the group version",
+			kind:   "Unknown",
+			who:    &user.DefaultInfo{Name: "reader"},
+			want:   `must have "get" permission on all objects of the referenced paramKind (kind=Unknown, apiVersion=v1)`,
 		},
-		{name: "may read everything", reason: "an unknown kind requires permission to read everything", kind: "Unknown", who: &user.DefaultInfo{Name: "auditor"}},
-		{name: "may do everything", reason: "members of system:masters have every permission, without a call of the authorizer", kind: "Secret", who: &user.DefaultInfo{Name: "root", Groups: []string{user.SystemPrivilegedGroup}}},
+		{name: "may read everything", reason: "an unknown kind requires permission to read everything", kind: "Unknown",
+			who: &user.DefaultInfo{Name: "auditor"}},
+		{name: "may do everything",
+			reason: "members of system:masters have every permission, without a call of the authorizer", kind: "Secret",
+			who: &user.DefaultInfo{Name: "root", Groups: []string{user.SystemPrivilegedGroup}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -109,13 +117,16 @@ func TestBindingResource(t *testing.T) {
 		want           schema.GroupVersionResource
 	}{
 		{"a policy without parameters can get some later", "", nil, schema.GroupVersionResource{Group: "*", Version: "*", Resource: "*"}},
-		{"the kind has a resource", "", &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "Secret"}, schema.GroupVersionResource{Version: "v1", Resource: "secrets"}},
+		{"the kind has a resource", "", &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "Secret"},
+			schema.GroupVersionResource{Version: "v1", Resource: "secrets"}},
 		{
-			"the kind has no resource yet", "resolve paramKind &{g/v1 Unknown}", &admissionregistrationv1.ParamKind{APIVersion: "g/v1", Kind: "Unknown"},
+			"the kind has no resource yet", "resolve paramKind &{g/v1 Unknown}",
+			&admissionregistrationv1.ParamKind{APIVersion: "g/v1", Kind: "Unknown"},
 			schema.GroupVersionResource{Group: "g", Version: "v1", Resource: "*"},
 		},
 		{
-			"the version is malformed", "parse paramKind &{a/b/c Secret}", &admissionregistrationv1.ParamKind{APIVersion: "a/b/c", Kind: "Secret"},
+			"the version is malformed", "parse paramKind &{a/b/c Secret}",
+			&admissionregistrationv1.ParamKind{APIVersion: "a/b/c", Kind: "Secret"},
 			schema.GroupVersionResource{Group: "*", Version: "*", Resource: "*"},
 		},
 	} {

@@ -23,9 +23,11 @@ func TestValidatingAdmissionPolicy(t *testing.T) {
 				ParamKind:        &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"},
 				MatchConstraints: configMaps(),
 				MatchConditions:  []admissionregistrationv1.MatchCondition{{Name: "a", Expression: "params != null"}},
-				Variables:        []admissionregistrationv1.Variable{{Name: "one", Expression: "1"}, {Name: "two", Expression: "variables.one + 1"}},
+				Variables: []admissionregistrationv1.Variable{{Name: "one", Expression: "1"},
+					{Name: "two", Expression: "variables.one + 1"}},
 				Validations: []admissionregistrationv1.Validation{{
-					Expression: "variables.two == 2 && authorizer.group('').resource('pods').check('get').allowed()", MessageExpression: "'no ' + params.metadata.name",
+					Expression:        "variables.two == 2 && authorizer.group('').resource('pods').check('get').allowed()",
+					MessageExpression: "'no ' + params.metadata.name",
 				}},
 				AuditAnnotations: []admissionregistrationv1.AuditAnnotation{{Key: "k", ValueExpression: "string(variables.two)"}},
 			},
@@ -47,7 +49,8 @@ func TestValidatingAdmissionPolicy(t *testing.T) {
 					{Expression: "1", MessageExpression: "2", Message: " "},
 					{Expression: "true", Message: "a\nb", Reason: ptr.To(metav1.StatusReasonConflict), MessageExpression: " "},
 				},
-				AuditAnnotations: []admissionregistrationv1.AuditAnnotation{{Key: "k", ValueExpression: "3"}, {Key: "k", ValueExpression: "'s'"}},
+				AuditAnnotations: []admissionregistrationv1.AuditAnnotation{{Key: "k", ValueExpression: "3"},
+					{Key: "k", ValueExpression: "'s'"}},
 			},
 			want: []string{
 				`spec.variables[0].name: Invalid value: "in": must be a valid CEL identifier`,
@@ -76,7 +79,8 @@ func configMaps() *admissionregistrationv1.MatchResources {
 	return &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
 		RuleWithOperations: admissionregistrationv1.RuleWithOperations{
 			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-			Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+			Rule: admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"},
+				Resources: []string{"configmaps"}},
 		},
 	}}}
 }

@@ -21,7 +21,8 @@ import (
 var validatingAdmissionPolicyBindingKind = registry.Kind{
 	Resource:   "validatingadmissionpolicybindings",
 	Categories: []string{"api-extensions"},
-	Object:     &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}, List: &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{},
+	Object:     &admissionregistrationv1.ValidatingAdmissionPolicyBinding{},
+	List:       &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{},
 	Defaults: []registry.Default{
 		registry.DefaultOf(defaultValidatingAdmissionPolicyBinding),
 		registry.DefaultLike[admissionregistrationv1beta1.ValidatingAdmissionPolicyBinding](defaultValidatingAdmissionPolicyBinding),

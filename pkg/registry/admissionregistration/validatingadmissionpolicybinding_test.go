@@ -15,9 +15,11 @@ func TestValidatingAdmissionPolicyBinding(t *testing.T) {
 	o := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "binding"},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-			ParamRef:          &admissionregistrationv1.ParamRef{Name: "a", Selector: &metav1.LabelSelector{}},
-			MatchResources:    &admissionregistrationv1.MatchResources{MatchPolicy: ptr.To(admissionregistrationv1.Exact), NamespaceSelector: &metav1.LabelSelector{}},
-			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny, admissionregistrationv1.Warn, admissionregistrationv1.Deny},
+			ParamRef: &admissionregistrationv1.ParamRef{Name: "a", Selector: &metav1.LabelSelector{}},
+			MatchResources: &admissionregistrationv1.MatchResources{MatchPolicy: ptr.To(admissionregistrationv1.Exact),
+				NamespaceSelector: &metav1.LabelSelector{}},
+			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny,
+				admissionregistrationv1.Warn, admissionregistrationv1.Deny},
 		},
 	}
 	registrytest.WantErrors(t, "a binding names a policy, one way to find parameters, and actions that make sense together",
@@ -40,10 +42,13 @@ func TestValidatingAdmissionPolicyBindingColumns(t *testing.T) {
 			Object: &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
 				ObjectMeta: registrytest.MonthOld("x"),
 				Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-					PolicyName: "p", ParamRef: &admissionregistrationv1.ParamRef{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"k": "v"}}},
+					PolicyName: "p",
+					ParamRef:   &admissionregistrationv1.ParamRef{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"k": "v"}}},
 				},
 			},
-			Want: []any{"x", "p", "&LabelSelector{MatchLabels:map[string]string{k: v,},MatchExpressions:[]LabelSelectorRequirement{},}", "30d"},
+			Want: []any{"x", "p",
+				"&LabelSelector{MatchLabels:map[string]string{k: v,},MatchExpressions:[]LabelSelectorRequirement{},}",
+				"30d"},
 		},
 	})
 }

@@ -13,7 +13,8 @@ import (
 var validatingWebhookConfigurationKind = registry.Kind{
 	Resource:   "validatingwebhookconfigurations",
 	Categories: []string{"api-extensions"},
-	Object:     &admissionregistrationv1.ValidatingWebhookConfiguration{}, List: &admissionregistrationv1.ValidatingWebhookConfigurationList{},
+	Object:     &admissionregistrationv1.ValidatingWebhookConfiguration{},
+	List:       &admissionregistrationv1.ValidatingWebhookConfigurationList{},
 	Defaults: []registry.Default{
 		registry.DefaultOf(defaultValidatingWebhookConfiguration),
 		registry.DefaultLike[admissionregistrationv1beta1.ValidatingWebhookConfiguration](defaultValidatingWebhookConfigurationV1beta1),

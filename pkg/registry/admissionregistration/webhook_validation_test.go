@@ -135,7 +135,8 @@ func TestMutatingWebhookConfiguration(t *testing.T) {
 			},
 		},
 		{
-			name: "review versions", reason: "versions are labels without duplicates, and the server can send at least one of these versions",
+			name:   "review versions",
+			reason: "versions are labels without duplicates, and the server can send at least one of these versions",
 			change: func(h *admissionregistrationv1.MutatingWebhook) { h.AdmissionReviewVersions = []string{"v2", "v2"} },
 			want: []string{
 				`webhooks[0].admissionReviewVersions[1]: Invalid value: "v2": duplicate version`,

@@ -32,14 +32,17 @@ func TestWebhookRules(t *testing.T) {
 	}{
 		{"served", "there is nothing to warn of", list(""), list("v1"), list("pods", "pods/exec"), nil},
 		{"one of several groups", "each resource is in one of the groups", list("", "apps"), list("v1"), list("pods", "deployments"), nil},
-		{"one of several versions", "a rule may name versions that are served elsewhere", list("apps"), list("v1", "v1beta1"), list("deployments"), nil},
+		{"one of several versions", "a rule may name versions that are served elsewhere", list("apps"),
+			list("v1", "v1beta1"), list("deployments"), nil},
 		{"everything", "wildcards match something", list("*"), list("*"), list("*/*"), nil},
 		{"every resource", "wildcards match something", list("apps"), list("*"), list("*"), nil},
 		{"every subresource of a resource", "pods have subresources", list(""), list("v1"), list("pods/*"), nil},
 		{"a subresource of every resource", "deployments have the subresource scale", list("*"), list("v1"), list("*/scale"), nil},
-		{"another server's resource", "the resources of another server are unknown", list("metrics.example"), list("v1"), list("nodes"), nil},
+		{"another server's resource", "the resources of another server are unknown", list("metrics.example"),
+			list("v1"), list("nodes"), nil},
 		{
-			"group", "a mistyped group has no requests, and its resources are of no interest", list("exmaple.com"), list("v1"), list("widgets", "gadgets"),
+			"group", "a mistyped group has no requests, and its resources are of no interest", list("exmaple.com"),
+			list("v1"), list("widgets", "gadgets"),
 			list(`webhooks[0].rules[0].apiGroups[0]: nothing serves group "exmaple.com"` + notCalled),
 		},
 		{

@@ -83,13 +83,16 @@ func TestConvertOverwrites(t *testing.T) {
 			name:   "same type",
 			reason: "apps/v1 has the Go types of the hub",
 			in:     registrytest.Decode(t, s, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: new}, spec: {template: {}}}`),
-			out:    registrytest.Decode(t, s, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: old, labels: {a: b}}, spec: {template: {}}}`),
+			out: registrytest.Decode(t, s,
+				`{apiVersion: apps/v1, kind: Deployment, metadata: {name: old, labels: {a: b}}, spec: {template: {}}}`),
 		},
 		{
 			name:   "another version",
 			reason: "the conversion leaves no field of the earlier object",
-			in:     registrytest.Decode(t, s, `{apiVersion: extensions/v1beta1, kind: Deployment, metadata: {name: new}, spec: {template: {}}}`),
-			out:    registrytest.Decode(t, s, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: old, labels: {a: b}}, spec: {template: {}}}`),
+			in: registrytest.Decode(t, s,
+				`{apiVersion: extensions/v1beta1, kind: Deployment, metadata: {name: new}, spec: {template: {}}}`),
+			out: registrytest.Decode(t, s,
+				`{apiVersion: apps/v1, kind: Deployment, metadata: {name: old, labels: {a: b}}, spec: {template: {}}}`),
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -122,9 +125,11 @@ func TestCanonicalAnnotations(t *testing.T) {
 	}{
 		{"template generation", "a number is written in its shortest form", "DaemonSet", generation, "+07", "7", ""},
 		{"generation that is no number", "the conversion of kube-apiserver refuses it", "DaemonSet", generation, "x", "", noNumber},
-		{"empty generation", "an empty text is no number", "DaemonSet", generation, "", "", `strconv.ParseInt: parsing "": invalid syntax`},
+		{"empty generation", "an empty text is no number", "DaemonSet", generation, "", "",
+			`strconv.ParseInt: parsing "": invalid syntax`},
 		{"revision", "a number is written in its shortest form", "Deployment", revision, "007", "7", ""},
-		{"revision that is no number", "the error names the annotation", "Deployment", revision, "x", "", "failed to parse annotation[" + revision + "]=x as int64: " + noNumber},
+		{"revision that is no number", "the error names the annotation", "Deployment", revision, "x", "",
+			"failed to parse annotation[" + revision + "]=x as int64: " + noNumber},
 		{"empty revision", "an empty text stands for no rollback", "Deployment", revision, "", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -42,7 +42,8 @@ func TestDaemonSetWarnings(t *testing.T) {
 	t.Parallel()
 	registrytest.CheckWarnings(t, registrytest.Table(t, Group), []registrytest.WriteCase{
 		{
-			Name: "AppArmor annotation", Reason: "the server copies the annotation to the field in pods only, so a template gets the warning",
+			Name:   "AppArmor annotation",
+			Reason: "the server copies the annotation to the field in pods only, so a template gets the warning",
 			Object: &appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"container.apparmor.security.beta.kubernetes.io/c": "x"}},
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}},
@@ -50,7 +51,8 @@ func TestDaemonSetWarnings(t *testing.T) {
 			Want: []string{`spec.template.metadata.annotations[container.apparmor.security.beta.kubernetes.io/c]: deprecated since v1.30; use the "appArmorProfile" field instead`},
 		},
 		{
-			Name: "AppArmor annotation in a template that stays", Reason: "an update that keeps the template gets no warning about the template",
+			Name:   "AppArmor annotation in a template that stays",
+			Reason: "an update that keeps the template gets no warning about the template",
 			Object: &appsv1.DaemonSet{ObjectMeta: registrytest.Generation(2), Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"container.apparmor.security.beta.kubernetes.io/c": "x"}},
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}},
@@ -88,7 +90,8 @@ func TestDaemonSetTemplateGeneration(t *testing.T) {
 	t.Parallel()
 	build := func(image, annotation string) *appsv1.DaemonSet {
 		return &appsv1.DaemonSet{
-			ObjectMeta: metav1.ObjectMeta{Generation: 4, Annotations: map[string]string{"deprecated.daemonset.template.generation": annotation}},
+			ObjectMeta: metav1.ObjectMeta{Generation: 4,
+				Annotations: map[string]string{"deprecated.daemonset.template.generation": annotation}},
 			Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{
 				Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: image}}},
 			}},

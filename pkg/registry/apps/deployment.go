@@ -46,14 +46,16 @@ var deploymentKind = registry.Kind{
 	Status:     true,
 	Generation: true,
 	Subresources: []registry.Subresource{
-		{Name: "rollback", Storage: newRollback, Through: []schema.GroupVersion{extensionsv1beta1.SchemeGroupVersion, appsv1beta1.SchemeGroupVersion}},
+		{Name: "rollback", Storage: newRollback,
+			Through: []schema.GroupVersion{extensionsv1beta1.SchemeGroupVersion, appsv1beta1.SchemeGroupVersion}},
 		registry.ScaleSubresource(func(d *appsv1.Deployment) registry.Scaled {
 			return registry.Scaled{Replicas: &d.Spec.Replicas, Current: d.Status.Replicas, Selector: d.Spec.Selector}
 		}),
 	},
-	StatusResets:  []string{"metadata.labels"},
-	OrphanThrough: []schema.GroupVersion{extensionsv1beta1.SchemeGroupVersion, appsv1beta1.SchemeGroupVersion, appsv1beta2.SchemeGroupVersion},
-	Printer:       &deploymentColumns,
+	StatusResets: []string{"metadata.labels"},
+	OrphanThrough: []schema.GroupVersion{extensionsv1beta1.SchemeGroupVersion, appsv1beta1.SchemeGroupVersion,
+		appsv1beta2.SchemeGroupVersion},
+	Printer: &deploymentColumns,
 	Hooks: registry.HooksOf[*appsv1.Deployment]{
 		PrepareForStatusUpdate: func(_ context.Context, d, old *appsv1.Deployment) { d.Labels = old.Labels },
 		SpecChanged:            deploymentChanged,

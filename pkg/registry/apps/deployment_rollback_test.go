@@ -30,7 +30,8 @@ func TestRollback(t *testing.T) {
 		{
 			name: "revision", reason: "apps/v1 has the revision in an annotation, and the other annotations are added",
 			rollback: appsv1beta1.DeploymentRollback{
-				Name: "revision", RollbackTo: appsv1beta1.RollbackConfig{Revision: 3}, UpdatedAnnotations: map[string]string{"changed": "b", "added": "b"},
+				Name: "revision", RollbackTo: appsv1beta1.RollbackConfig{Revision: 3},
+				UpdatedAnnotations: map[string]string{"changed": "b", "added": "b"},
 			},
 			want: map[string]string{"kept": "a", "changed": "b", "added": "b", revision: "3"},
 		},

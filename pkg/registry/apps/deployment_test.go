@@ -123,8 +123,9 @@ func TestDeploymentColumns(t *testing.T) {
 			Name: "empty selector", Reason: "an empty selector is shown as an empty cell, unlike the selectors of other workloads",
 			Object: &appsv1.Deployment{
 				ObjectMeta: registrytest.MonthOld("x"),
-				Spec:       appsv1.DeploymentSpec{Replicas: ptr.To[int32](3), Selector: &metav1.LabelSelector{}, Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "one"}, {Name: "b", Image: "two"}}}}},
-				Status:     appsv1.DeploymentStatus{ReadyReplicas: 2, UpdatedReplicas: 1, AvailableReplicas: 2},
+				Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](3), Selector: &metav1.LabelSelector{},
+					Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "one"}, {Name: "b", Image: "two"}}}}},
+				Status: appsv1.DeploymentStatus{ReadyReplicas: 2, UpdatedReplicas: 1, AvailableReplicas: 2},
 			},
 			Want: []any{"x", "2/3", int64(1), int64(2), "30d", "a,b", "one,two", ""},
 		},
@@ -136,21 +137,24 @@ func TestDeploymentWarnings(t *testing.T) {
 	registrytest.CheckWarnings(t, registrytest.Table(t, Group), []registrytest.WriteCase{
 		{
 			Name: "create", Reason: "the name and the template are checked, since both become part of the pods",
-			Object: &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "a.b", Generation: 1}, Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeSelector: map[string]string{"beta.kubernetes.io/os": "linux"}}}}},
+			Object: &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "a.b", Generation: 1},
+				Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeSelector: map[string]string{"beta.kubernetes.io/os": "linux"}}}}},
 			Want: []string{
 				"metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; " +
 					"a DNS label is recommended: [must not contain dots]", `spec.template.spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead`},
 		},
 		{
 			Name: "unchanged generation", Reason: "an update without a new generation doesn't repeat warnings",
-			Object: &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "a.b", Generation: 1}, Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeSelector: map[string]string{"beta.kubernetes.io/os": "linux"}}}}},
-			Old:    &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "a.b", Generation: 1}},
+			Object: &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "a.b", Generation: 1},
+				Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeSelector: map[string]string{"beta.kubernetes.io/os": "linux"}}}}},
+			Old: &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "a.b", Generation: 1}},
 		},
 		{
 			Name: "new generation", Reason: "an update repeats the warnings about the template, but not the warnings about the name",
-			Object: &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "a.b", Generation: 2}, Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeSelector: map[string]string{"beta.kubernetes.io/os": "linux"}}}}},
-			Old:    &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "a.b", Generation: 1}},
-			Want:   []string{`spec.template.spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead`},
+			Object: &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "a.b", Generation: 2},
+				Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeSelector: map[string]string{"beta.kubernetes.io/os": "linux"}}}}},
+			Old:  &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "a.b", Generation: 1}},
+			Want: []string{`spec.template.spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead`},
 		},
 	})
 }
@@ -179,7 +183,8 @@ func TestDeploymentGeneration(t *testing.T) {
 	t.Parallel()
 	registrytest.CheckGenerations(t, registrytest.Table(t, Group), []registrytest.GenerationCase{
 		{
-			Name: "annotation", Reason: "the deployment controller copies annotations to replica sets, so a change increases the generation",
+			Name:   "annotation",
+			Reason: "the deployment controller copies annotations to replica sets, so a change increases the generation",
 			Object: &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 4, Annotations: map[string]string{"a": "b"}}},
 			Old:    &appsv1.Deployment{ObjectMeta: registrytest.Generation(4)},
 			Want:   5,

@@ -29,7 +29,8 @@ func TestReplicaSetColumns(t *testing.T) {
 		{
 			Name: "empty selector", Reason: "an empty selector is shown as <none>",
 			Object: &appsv1.ReplicaSet{ObjectMeta: registrytest.MonthOld("x"), Spec: appsv1.ReplicaSetSpec{
-				Replicas: ptr.To[int32](3), Selector: &metav1.LabelSelector{}, Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "one"}, {Name: "b", Image: "two"}}}},
+				Replicas: ptr.To[int32](3), Selector: &metav1.LabelSelector{},
+				Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "one"}, {Name: "b", Image: "two"}}}},
 			}},
 			Want: []any{"x", int64(3), int64(0), int64(0), "30d", "a,b", "one,two", "<none>"},
 		},

@@ -35,7 +35,8 @@ func TestSelectors(t *testing.T) {
 		want         string
 	}{
 		{
-			name: "label requirements", reason: "an unknown operator of a newer client doesn't drop the requirements that the server knows",
+			name:   "label requirements",
+			reason: "an unknown operator of a newer client doesn't drop the requirements that the server knows",
 			attributes: authorizationv1.ResourceAttributes{LabelSelector: &authorizationv1.LabelSelectorAttributes{
 				Requirements: []metav1.LabelSelectorRequirement{unknown, valid}}},
 			labels: 1,
@@ -72,7 +73,8 @@ func TestExtraKeys(t *testing.T) {
 	t.Parallel()
 	var last authorizer.Attributes
 	_, err := reviewAccess(registry.Dependencies{Authorizer: recorder(&last)})(t.Context(), &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: "jane", Extra: map[string]authorizationv1.ExtraValue{"Scope": {"x"}}, NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/"}}}, admitted)
+		User: "jane", Extra: map[string]authorizationv1.ExtraValue{"Scope": {"x"}},
+		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/"}}}, admitted)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,8 @@ func reviewSelfRules(deps registry.Dependencies) registry.AnswerFunc {
 		}
 		for _, rule := range resources {
 			status.ResourceRules = append(status.ResourceRules, authorizationv1.ResourceRule{
-				Verbs: rule.GetVerbs(), APIGroups: rule.GetAPIGroups(), Resources: rule.GetResources(), ResourceNames: rule.GetResourceNames(),
+				Verbs: rule.GetVerbs(), APIGroups: rule.GetAPIGroups(), Resources: rule.GetResources(),
+				ResourceNames: rule.GetResourceNames(),
 			})
 		}
 		for _, rule := range nonResources {

@@ -114,14 +114,16 @@ func metricStatusFromV1(in autoscalingv1.MetricStatus) autoscalingv2.MetricStatu
 	}
 	if m := in.Resource; m != nil {
 		out.Resource = &autoscalingv2.ResourceMetricStatus{
-			Name:    m.Name,
-			Current: autoscalingv2.MetricValueStatus{AverageUtilization: m.CurrentAverageUtilization, AverageValue: &m.CurrentAverageValue},
+			Name: m.Name,
+			Current: autoscalingv2.MetricValueStatus{AverageUtilization: m.CurrentAverageUtilization,
+				AverageValue: &m.CurrentAverageValue},
 		}
 	}
 	if m := in.ContainerResource; m != nil {
 		out.ContainerResource = &autoscalingv2.ContainerResourceMetricStatus{
 			Name: m.Name, Container: m.Container,
-			Current: autoscalingv2.MetricValueStatus{AverageUtilization: m.CurrentAverageUtilization, AverageValue: &m.CurrentAverageValue},
+			Current: autoscalingv2.MetricValueStatus{AverageUtilization: m.CurrentAverageUtilization,
+				AverageValue: &m.CurrentAverageValue},
 		}
 	}
 	if m := in.External; m != nil {

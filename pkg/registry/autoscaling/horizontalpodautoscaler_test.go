@@ -84,9 +84,11 @@ func TestReferencesOfAutoscalers(t *testing.T) {
 		spec         autoscalingv2.HorizontalPodAutoscalerSpec
 		want         []string
 	}{
-		{"target without a group", "the autoscaler's controller needs the group to find the target", nil, spec("Deployment", ""), []string{noGroup}},
+		{"target without a group", "the autoscaler's controller needs the group to find the target", nil,
+			spec("Deployment", ""), []string{noGroup}},
 		{"replication controller", "the core group has no name", nil, spec("ReplicationController", "v1"), nil},
-		{"target without a group as before", "older autoscalers stay changeable", ptr.To(spec("Deployment", "")), spec("Deployment", ""), nil},
+		{"target without a group as before", "older autoscalers stay changeable", ptr.To(spec("Deployment", "")),
+			spec("Deployment", ""), nil},
 		{"target without a group any more", "the reference is changed", &deployment, spec("Deployment", ""), []string{noGroup}},
 		{"object of the core group", "objects of metrics needn't scale", nil, spec("Deployment", "apps/v1", "v1", ""), nil},
 		{"object of a wrong version", "no object has a malformed apiVersion", nil, spec("Deployment", "apps/v1", "a/b/c"),
@@ -135,7 +137,8 @@ func TestHorizontalPodAutoscalerErrors(t *testing.T) {
 	t.Parallel()
 	autoscaler := func(most int32, metrics ...autoscalingv2.MetricSpec) *autoscalingv2.HorizontalPodAutoscaler {
 		return &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: registrytest.Stored("h"), Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
-			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "d"}, MaxReplicas: most, Metrics: metrics,
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "d"},
+			MaxReplicas:    most, Metrics: metrics,
 		}}
 	}
 	registrytest.CheckErrors(t, registrytest.Table(t, Group), []registrytest.WriteCase{
@@ -160,7 +163,8 @@ func TestHorizontalPodAutoscalerErrors(t *testing.T) {
 			Name: "average of zero", Reason: "the value is there, so it isn't missing, too",
 			Object: autoscaler(1, autoscalingv2.MetricSpec{Type: autoscalingv2.PodsMetricSourceType, Pods: &autoscalingv2.PodsMetricSource{
 				Metric: autoscalingv2.MetricIdentifier{Name: "m"},
-				Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: ptr.To(resource.MustParse("0"))},
+				Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType,
+					AverageValue: ptr.To(resource.MustParse("0"))},
 			}}),
 			Want: []string{`spec.metrics[0].pods.target.averageValue: Invalid value: "0": must be positive`},
 		},
@@ -179,7 +183,8 @@ func TestHorizontalPodAutoscalerErrors(t *testing.T) {
 		{
 			Name: "metric", Reason: "a metric has the source of its type",
 			Object: &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: registrytest.Stored("h"), Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
-				ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "d"}, MinReplicas: ptr.To[int32](3), MaxReplicas: 2,
+				ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "d"},
+				MinReplicas:    ptr.To[int32](3), MaxReplicas: 2,
 				Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.PodsMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{Name: "cpu",
 					Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType}}}}}},
 			Want: []string{

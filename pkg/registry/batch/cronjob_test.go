@@ -60,7 +60,8 @@ func TestCronJobColumns(t *testing.T) {
 		{
 			Name: "suspended", Reason: "a cron job without a time zone or a last schedule shows <none>",
 			Object: &batchv1.CronJob{ObjectMeta: registrytest.MonthOld("x"), Spec: batchv1.CronJobSpec{
-				Schedule: "* * * * *", Suspend: ptr.To(true), JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "one"}, {Name: "b", Image: "two"}}}}}},
+				Schedule: "* * * * *", Suspend: ptr.To(true),
+				JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "one"}, {Name: "b", Image: "two"}}}}}},
 			}},
 			Want: []any{"x", "* * * * *", "<none>", "True", int64(0), "<none>", "30d", "a,b", "one,two", "<none>"},
 		},
@@ -73,7 +74,8 @@ func TestCronJobWarnings(t *testing.T) {
 		{
 			Name: "time zone in the schedule", Reason: "an update may keep the time zone, and kube-apiserver's warning has this path",
 			Object: &batchv1.CronJob{Spec: batchv1.CronJobSpec{
-				Schedule: "TZ=UTC * * * * *", JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeSelector: map[string]string{"beta.kubernetes.io/os": "linux"}}}}},
+				Schedule:    "TZ=UTC * * * * *",
+				JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeSelector: map[string]string{"beta.kubernetes.io/os": "linux"}}}}},
 			}},
 			Old:  &batchv1.CronJob{},
 			Want: []string{"cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"},

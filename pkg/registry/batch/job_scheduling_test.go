@@ -31,16 +31,19 @@ func TestJobScheduling(t *testing.T) {
 			Want: []string{"spec.scheduling.schedulingPolicy.gang.minCount: Invalid value: 3: must not be greater than parallelism (2)"},
 		},
 		{
-			Name: "no gang", Reason: "pods that are scheduled one by one are disrupted one by one", Gates: gates, Object: scheduled(basic, all),
-			Want: []string{"spec.scheduling.disruptionMode: Invalid value: \"\": the disruptionMode `all` is not supported with the Basic scheduling policy"},
+			Name: "no gang", Reason: "pods that are scheduled one by one are disrupted one by one", Gates: gates,
+			Object: scheduled(basic, all),
+			Want:   []string{"spec.scheduling.disruptionMode: Invalid value: \"\": the disruptionMode `all` is not supported with the Basic scheduling policy"},
 		},
 		{
 			Name: "two modes", Reason: "the declared rule has the only error", Gates: gates,
-			Object: scheduled(basic, &schedulingv1alpha3.WorkloadPodGroupDisruptionMode{All: all.All, Single: &schedulingv1alpha3.WorkloadPodGroupSingleDisruptionMode{}}),
-			Want:   []string{"spec.scheduling.disruptionMode: Invalid value: \"{single, all}\": must specify exactly one of: `single`, `all`"},
+			Object: scheduled(basic,
+				&schedulingv1alpha3.WorkloadPodGroupDisruptionMode{All: all.All, Single: &schedulingv1alpha3.WorkloadPodGroupSingleDisruptionMode{}}),
+			Want: []string{"spec.scheduling.disruptionMode: Invalid value: \"{single, all}\": must specify exactly one of: `single`, `all`"},
 		},
 		{
-			Name: "other policy", Reason: "the pods are scheduled by the old policy", Gates: gates, Object: scheduled(basic, nil), Old: scheduled(gang(2), nil),
+			Name: "other policy", Reason: "the pods are scheduled by the old policy", Gates: gates,
+			Object: scheduled(basic, nil), Old: scheduled(gang(2), nil),
 			Want: []string{
 				"spec.scheduling.schedulingPolicy: Invalid value: null: the basic/gang policy variant is immutable after creation; only schedulingPolicy.gang.minCount may be updated",
 			},

@@ -84,7 +84,8 @@ func TestJob(t *testing.T) {
 			change: func(j *batchv1.Job) {
 				j.Spec.CompletionMode, j.Spec.Completions = ptr.To(batchv1.IndexedCompletion), ptr.To[int32](5)
 				j.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{
-					{}, {SucceededIndexes: ptr.To("0-1"), SucceededCount: ptr.To[int32](3)}, {SucceededIndexes: ptr.To("5")}, {SucceededIndexes: ptr.To("3000000000")}}}
+					{}, {SucceededIndexes: ptr.To("0-1"), SucceededCount: ptr.To[int32](3)},
+					{SucceededIndexes: ptr.To("5")}, {SucceededIndexes: ptr.To("3000000000")}}}
 			},
 			want: []string{
 				"spec.successPolicy.rules[0]: Required value: at least one of succeededCount or succeededIndexes must be specified",
@@ -127,9 +128,10 @@ func TestJobUpdate(t *testing.T) {
 			want: []string{"spec.completions: Invalid value: 4: can only be modified in tandem with spec.parallelism"},
 		},
 		{
-			name: "generated selector", reason: "an update doesn't check the labels that the server generates: an older server generated others",
-			old: func(j *batchv1.Job) { j.Spec.ManualSelector = nil },
-			now: func(j *batchv1.Job) { j.Spec.ManualSelector, j.Spec.Parallelism = nil, ptr.To[int32](4) },
+			name:   "generated selector",
+			reason: "an update doesn't check the labels that the server generates: an older server generated others",
+			old:    func(j *batchv1.Job) { j.Spec.ManualSelector = nil },
+			now:    func(j *batchv1.Job) { j.Spec.ManualSelector, j.Spec.Parallelism = nil, ptr.To[int32](4) },
 		},
 		{
 			name: "suspended", reason: "a suspended job can get other nodes",
@@ -170,7 +172,8 @@ func TestJobStatusUpdate(t *testing.T) {
 	}{
 		{
 			name: "complete", reason: "a job is complete after it succeeded",
-			now: batchv1.JobStatus{Conditions: is(batchv1.JobSuccessCriteriaMet, batchv1.JobComplete), StartTime: &start, CompletionTime: &start},
+			now: batchv1.JobStatus{Conditions: is(batchv1.JobSuccessCriteriaMet, batchv1.JobComplete),
+				StartTime: &start, CompletionTime: &start},
 		},
 		{
 			name: "abrupt", reason: "a complete job has a completion time and the condition SuccessCriteriaMet",
@@ -233,8 +236,10 @@ func TestJobColumns(t *testing.T) {
 			Name: "work queue", Reason: "without completions, the job needs one success of any of its parallel pods",
 			Object: &batchv1.Job{
 				ObjectMeta: registrytest.MonthOld("x"),
-				Spec:       batchv1.JobSpec{Parallelism: ptr.To[int32](4), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"k": "v"}}, Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "one"}, {Name: "b", Image: "two"}}}}},
-				Status:     batchv1.JobStatus{StartTime: ptr.To(registrytest.MonthAgo())},
+				Spec: batchv1.JobSpec{Parallelism: ptr.To[int32](4),
+					Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"k": "v"}},
+					Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "one"}, {Name: "b", Image: "two"}}}}},
+				Status: batchv1.JobStatus{StartTime: ptr.To(registrytest.MonthAgo())},
 			},
 			Want: []any{"x", "Running", "0/1 of 4", "30d", "30d", "a,b", "one,two", "k=v"},
 		},
@@ -246,7 +251,8 @@ func TestJobColumns(t *testing.T) {
 				Status: batchv1.JobStatus{
 					Succeeded: 2, StartTime: ptr.To(metav1.Unix(1000, 0)), CompletionTime: ptr.To(metav1.Unix(1042, 0)),
 					Conditions: []batchv1.JobCondition{
-						{Type: batchv1.JobFailed, Status: corev1.ConditionFalse}, {Type: batchv1.JobComplete, Status: corev1.ConditionTrue},
+						{Type: batchv1.JobFailed, Status: corev1.ConditionFalse},
+						{Type: batchv1.JobComplete, Status: corev1.ConditionTrue},
 					},
 				},
 			},
@@ -306,7 +312,8 @@ func TestJobCreation(t *testing.T) {
 				Spec: batchv1.JobSpec{
 					Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"batch.kubernetes.io/controller-uid": "u"}},
 					Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
-						"job-name": "mine", "batch.kubernetes.io/job-name": "j", "controller-uid": "u", "batch.kubernetes.io/controller-uid": "u",
+						"job-name": "mine", "batch.kubernetes.io/job-name": "j", "controller-uid": "u",
+						"batch.kubernetes.io/controller-uid": "u",
 					}}},
 				},
 			},

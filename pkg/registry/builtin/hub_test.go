@@ -26,7 +26,8 @@ func TestDecodedWithoutKind(t *testing.T) {
 		into, want   runtime.Object
 	}{
 		{
-			name: "into the hub's type", reason: "k8s.io/apimachinery's decoder converts nothing and keeps the kind, which the table's decoder clears",
+			name:    "into the hub's type",
+			reason:  "k8s.io/apimachinery's decoder converts nothing and keeps the kind, which the table's decoder clears",
 			version: corev1.SchemeGroupVersion, sent: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}},
 			into: &corev1.ConfigMap{}, want: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}},
 		},
@@ -37,8 +38,9 @@ func TestDecodedWithoutKind(t *testing.T) {
 		},
 		{
 			name: "from another version", reason: "a conversion does not copy the kind",
-			version: appsv1beta2.SchemeGroupVersion, sent: &appsv1beta2.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Revision: 1},
-			into: &appsv1.ControllerRevision{}, want: &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Revision: 1},
+			version: appsv1beta2.SchemeGroupVersion,
+			sent:    &appsv1beta2.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Revision: 1},
+			into:    &appsv1.ControllerRevision{}, want: &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Revision: 1},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -28,10 +28,16 @@ func TestPrivileged(t *testing.T) {
 		want            string
 	}{
 		{"allowed", "--allow-privileged is true by default", "", "pods", true, &corev1.Pod{Spec: spec}, ""},
-		{"pod", "the containers of the pod would be privileged", "", "pods", false, &corev1.Pod{Spec: spec}, "spec.containers[0].securityContext.privileged"},
-		{"deployment", "the pods of the template could never be created", "apps", "deployments", false, &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Template: template}}, "spec.template.spec.containers[0].securityContext.privileged"},
-		{"cron job", "the template of the pods is inside the template of the job", "batch", "cronjobs", false, &batchv1.CronJob{Spec: batchv1.CronJobSpec{JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: template}}}}, "spec.jobTemplate.spec.template.spec.containers[0].securityContext.privileged"},
-		{"controller without a template", "a replication controller without a template has no containers", "", "replicationcontrollers", false, &corev1.ReplicationController{}, ""},
+		{"pod", "the containers of the pod would be privileged", "", "pods", false, &corev1.Pod{Spec: spec},
+			"spec.containers[0].securityContext.privileged"},
+		{"deployment", "the pods of the template could never be created", "apps", "deployments", false,
+			&appsv1.Deployment{Spec: appsv1.DeploymentSpec{Template: template}},
+			"spec.template.spec.containers[0].securityContext.privileged"},
+		{"cron job", "the template of the pods is inside the template of the job", "batch", "cronjobs", false,
+			&batchv1.CronJob{Spec: batchv1.CronJobSpec{JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: template}}}},
+			"spec.jobTemplate.spec.template.spec.containers[0].securityContext.privileged"},
+		{"controller without a template", "a replication controller without a template has no containers", "",
+			"replicationcontrollers", false, &corev1.ReplicationController{}, ""},
 		{"config map", "a config map has no containers", "", "configmaps", false, &corev1.ConfigMap{}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

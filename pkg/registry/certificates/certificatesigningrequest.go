@@ -384,7 +384,8 @@ var certificateSigningRequestColumns = printers.Of(
 			requested = duration.HumanDuration(time.Duration(*s) * time.Second)
 		}
 		return []any{
-			r.Name, printers.Since(r.CreationTimestamp), cmp.Or(r.Spec.SignerName, printers.None), r.Spec.Username, requested, requestStatus(r),
+			r.Name, printers.Since(r.CreationTimestamp), cmp.Or(r.Spec.SignerName, printers.None), r.Spec.Username,
+			requested, requestStatus(r),
 		}
 	})
 

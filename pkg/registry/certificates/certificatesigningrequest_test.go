@@ -62,7 +62,8 @@ func TestSigningRequestsOfEachVersion(t *testing.T) {
 			var got []string
 			for _, err := range strategy.Validate(ctx, &certificatesv1.CertificateSigningRequest{
 				ObjectMeta: metav1.ObjectMeta{Name: "r"},
-				Spec:       certificatesv1.CertificateSigningRequestSpec{Request: test.request, SignerName: test.signer, Usages: test.usages},
+				Spec: certificatesv1.CertificateSigningRequestSpec{Request: test.request, SignerName: test.signer,
+					Usages: test.usages},
 			}) {
 				got = append(got, err.Field)
 			}
@@ -83,7 +84,8 @@ func TestCertificateSigningRequestColumns(t *testing.T) {
 				Spec:       certificatesv1.CertificateSigningRequestSpec{Username: "u", ExpirationSeconds: ptr.To[int32](3600)},
 				Status: certificatesv1.CertificateSigningRequestStatus{
 					Conditions: []certificatesv1.CertificateSigningRequestCondition{
-						{Type: certificatesv1.CertificateApproved}, {Type: certificatesv1.CertificateDenied}, {Type: certificatesv1.CertificateFailed},
+						{Type: certificatesv1.CertificateApproved}, {Type: certificatesv1.CertificateDenied},
+						{Type: certificatesv1.CertificateFailed},
 					},
 					Certificate: []byte("c"),
 				},
@@ -99,11 +101,13 @@ func TestCertificateSigningRequestCreation(t *testing.T) {
 		{
 			Name: "identity and status", Reason: "the server sets the user of the request and ignores the status",
 			Object: &certificatesv1.CertificateSigningRequest{
-				Spec:   certificatesv1.CertificateSigningRequestSpec{Username: "root", Groups: []string{"system:masters"}, SignerName: "s"},
+				Spec: certificatesv1.CertificateSigningRequestSpec{Username: "root",
+					Groups: []string{"system:masters"}, SignerName: "s"},
 				Status: certificatesv1.CertificateSigningRequestStatus{Conditions: []certificatesv1.CertificateSigningRequestCondition{{Type: "Approved"}}},
 			},
 			Want: &certificatesv1.CertificateSigningRequest{Spec: certificatesv1.CertificateSigningRequestSpec{
-				Username: "jane", UID: "u", Groups: []string{"g"}, Extra: map[string]certificatesv1.ExtraValue{"k": {"v"}}, SignerName: "s",
+				Username: "jane", UID: "u", Groups: []string{"g"},
+				Extra: map[string]certificatesv1.ExtraValue{"k": {"v"}}, SignerName: "s",
 			}},
 		},
 	})
@@ -160,7 +164,8 @@ func TestCertificateSigningRequestErrors(t *testing.T) {
 			conditions[i].Status = corev1.ConditionTrue
 		}
 		return &certificatesv1.CertificateSigningRequest{ObjectMeta: registrytest.ClusterStored("r"),
-			Spec:   certificatesv1.CertificateSigningRequestSpec{SignerName: "e.com/s", Usages: []certificatesv1.KeyUsage{certificatesv1.UsageAny}},
+			Spec: certificatesv1.CertificateSigningRequestSpec{SignerName: "e.com/s",
+				Usages: []certificatesv1.KeyUsage{certificatesv1.UsageAny}},
 			Status: certificatesv1.CertificateSigningRequestStatus{Certificate: []byte(certificate), Conditions: conditions}}
 	}
 	approved := certificatesv1.CertificateSigningRequestCondition{Type: certificatesv1.CertificateApproved}
@@ -177,7 +182,8 @@ func TestCertificateSigningRequestErrors(t *testing.T) {
 		errs: validateCertificateSigningRequestApprovalUpdate(request("", reworded), request("", approved)),
 	}, {
 		name: "signer's changes", reason: "a signer neither decides nor forgets, and issues once",
-		errs: validateCertificateSigningRequestUpdate(request(string(pem.EncodeToMemory(&pem.Block{Type: "KEY"})), approved), request("c", denied, failed)),
+		errs: validateCertificateSigningRequestUpdate(request(string(pem.EncodeToMemory(&pem.Block{Type: "KEY"})), approved),
+			request("c", denied, failed)),
 		want: []string{
 			`status.certificate: Invalid value: "<certificate data>": only CERTIFICATE PEM blocks are allowed, found "KEY"`,
 			`status.conditions: Forbidden: updates may not remove a condition of type "Denied"`,

@@ -31,7 +31,8 @@ func TestClusterTrustBundle(t *testing.T) {
 		name: "any", reason: "text between the blocks has no meaning",
 		errs: validateClusterTrustBundle(bundle("a", "", "one\n"+authority+"two\n"+other)),
 	}, {
-		name: "signer's", reason: "the name begins with the name of the signer", errs: validateClusterTrustBundle(bundle("e.com:s:a", "e.com/s", authority)),
+		name: "signer's", reason: "the name begins with the name of the signer",
+		errs: validateClusterTrustBundle(bundle("e.com:s:a", "e.com/s", authority)),
 	}, {
 		name: "signer's by another name", reason: "the name of a signer's bundle begins with the name of the signer",
 		errs: validateClusterTrustBundle(bundle("a", "e.com/s", authority)),
@@ -47,7 +48,8 @@ func TestClusterTrustBundle(t *testing.T) {
 		name: "empty", reason: "an empty bundle would trust no certificate", errs: validateClusterTrustBundle(bundle("a", "", "text")),
 		want: []string{`spec.trustBundle: Invalid value: "<value omitted>": at least one trust anchor must be provided`},
 	}, {
-		name: "duplicate", reason: "a bundle has each anchor once", errs: validateClusterTrustBundle(bundle("a", "", authority+other+authority)),
+		name: "duplicate", reason: "a bundle has each anchor once",
+		errs: validateClusterTrustBundle(bundle("a", "", authority+other+authority)),
 		want: []string{`spec.trustBundle: Invalid value: "<value omitted>": duplicate trust anchor (indices [0 2])`},
 	}, {
 		name: "no anchors", reason: "every block is checked",
@@ -60,7 +62,8 @@ func TestClusterTrustBundle(t *testing.T) {
 			`spec.trustBundle: Invalid value: "<value omitted>": entry 3 does not parse as X.509`,
 		},
 	}, {
-		name: "too large", reason: "kubelets have to be able to read the bundle", errs: validateClusterTrustBundle(bundle("a", "", strings.Repeat("x", 1<<20+1))),
+		name: "too large", reason: "kubelets have to be able to read the bundle",
+		errs: validateClusterTrustBundle(bundle("a", "", strings.Repeat("x", 1<<20+1))),
 		want: []string{`spec.trustBundle: Too long: may not be more than 1048576 bytes`},
 	}, {
 		name: "another signer", reason: "pods already trust the bundle of this signer",

@@ -423,7 +423,8 @@ var podCertificateRequestColumns = printers.Of(
 		printers.Text("NodeName", printers.Doc(certificatesv1beta1.PodCertificateRequestSpec{}, "nodeName")),
 		printers.Text("SignerName", printers.Doc(certificatesv1beta1.PodCertificateRequestSpec{}, "signerName")),
 		printers.Text("State", "Is the request Pending, Issued, Denied, or Failed?"),
-		printers.Text("UnverifiedUserAnnotations", printers.Doc(certificatesv1beta1.PodCertificateRequestSpec{}, "unverifiedUserAnnotations")),
+		printers.Text("UnverifiedUserAnnotations",
+			printers.Doc(certificatesv1beta1.PodCertificateRequestSpec{}, "unverifiedUserAnnotations")),
 	},
 	func(r *certificatesv1beta1.PodCertificateRequest) []any {
 		state := "Pending"

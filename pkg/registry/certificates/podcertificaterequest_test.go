@@ -128,13 +128,18 @@ func TestPodCertificateRequestKeys(t *testing.T) {
 		{name: "Ed25519", reason: "Ed25519 signs the message without hashing it", pkix: subjectPublicKey(t, ed), proof: proof(t, ed, "1")},
 		{name: "RSA", reason: "RSA signs with PSS", pkix: subjectPublicKey(t, rsa3072), proof: proof(t, rsa3072, "1")},
 		{name: "nothing", reason: "the request has no key", want: oneOfThem},
-		{name: "both", reason: "only one of the keys can count", stub: stub(t, p256), pkix: subjectPublicKey(t, p256), proof: proof(t, p256, "1"), want: oneOfThem},
-		{name: "stub and key", reason: "only one of the keys can count", stub: stub(t, p256), pkix: subjectPublicKey(t, p256), want: oneOfThem},
+		{name: "both", reason: "only one of the keys can count", stub: stub(t, p256), pkix: subjectPublicKey(t, p256),
+			proof: proof(t, p256, "1"), want: oneOfThem},
+		{name: "stub and key", reason: "only one of the keys can count", stub: stub(t, p256),
+			pkix: subjectPublicKey(t, p256), want: oneOfThem},
 		{name: "no proof", reason: "a public key alone proves nothing", pkix: subjectPublicKey(t, p256), want: oneOfThem},
 		{name: "proof of nothing", reason: "the request has no key", proof: proof(t, p256, "1"), want: oneOfThem},
-		{name: "no stub", reason: "the stub isn't PKCS#10", stub: []byte("x"), want: []string{"spec.stubPKCS10Request: Invalid value: must be a valid PKCS#10 CSR"}},
-		{name: "forged stub", reason: "the signature is not by the key", stub: forged, want: []string{"spec.stubPKCS10Request: Invalid value: invalid signature"}},
-		{name: "no key", reason: "the key isn't PKIX", pkix: []byte("x"), proof: []byte("x"), want: []string{`spec.pkixPublicKey: Invalid value: "eA==": must be a valid PKIX-serialized public key`}},
+		{name: "no stub", reason: "the stub isn't PKCS#10", stub: []byte("x"),
+			want: []string{"spec.stubPKCS10Request: Invalid value: must be a valid PKCS#10 CSR"}},
+		{name: "forged stub", reason: "the signature is not by the key", stub: forged,
+			want: []string{"spec.stubPKCS10Request: Invalid value: invalid signature"}},
+		{name: "no key", reason: "the key isn't PKIX", pkix: []byte("x"), proof: []byte("x"),
+			want: []string{`spec.pkixPublicKey: Invalid value: "eA==": must be a valid PKIX-serialized public key`}},
 		{name: "another pod's proof", reason: "a proof for one pod must not work for another", pkix: subjectPublicKey(t, p256), proof: proof(t, p256, "2"),
 			want: []string{"spec.proofOfPossession: Invalid value: could not verify proof-of-possession signature"}},
 		{name: "weak curve", reason: "the curve is too weak", pkix: subjectPublicKey(t, p224), proof: proof(t, p224, "1"),
@@ -168,8 +173,9 @@ func TestPodCertificateRequest(t *testing.T) {
 			`spec.nodeUID: Invalid value: "": must not be empty`, "spec.maxExpirationSeconds: Required value: must be set",
 		},
 	}, {
-		name: "too short", reason: "signers would be overloaded", change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.MaxExpirationSeconds = ptr.To[int32](3599) },
-		want: []string{"spec.maxExpirationSeconds: Invalid value: 3599: must be in the range [3600, 7862400]"},
+		name: "too short", reason: "signers would be overloaded",
+		change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.MaxExpirationSeconds = ptr.To[int32](3599) },
+		want:   []string{"spec.maxExpirationSeconds: Invalid value: 3599: must be in the range [3600, 7862400]"},
 	}, {
 		name: "too long for Kubernetes", reason: "Kubernetes' own signers issue certificates for a day at most", change: func(s *certificatesv1beta1.PodCertificateRequestSpec) {
 			s.SignerName, s.MaxExpirationSeconds = "kubernetes.io/kube-apiserver-client-pod", ptr.To[int32](86401)
@@ -209,7 +215,8 @@ func TestPodCertificateRequestStatus(t *testing.T) {
 		return certificatesv1beta1.PodCertificateRequestStatus{
 			Conditions:       []metav1.Condition{{Type: "Issued", Status: metav1.ConditionTrue, Reason: "R", LastTransitionTime: metav1.Now()}},
 			CertificateChain: certificatePEM(t, key, x509.Certificate{NotBefore: begin, NotAfter: end}),
-			NotBefore:        &metav1.Time{Time: begin}, BeginRefreshAt: &metav1.Time{Time: begin.Add(lifetime / 2)}, NotAfter: &metav1.Time{Time: end},
+			NotBefore:        &metav1.Time{Time: begin}, BeginRefreshAt: &metav1.Time{Time: begin.Add(lifetime / 2)},
+			NotAfter: &metav1.Time{Time: end},
 		}
 	}
 	issued := issue(key, begin, time.Hour)
@@ -264,7 +271,8 @@ func TestPodCertificateRequestStatus(t *testing.T) {
 		}), want: []string{"status.certificateChain: Invalid value: issued certificate chain must consist entirely of CERTFICATE PEM blocks"}},
 		{name: "odd names", reason: "verifiers read such names differently", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
 			s.CertificateChain = certificatePEM(t, key, x509.Certificate{
-				NotBefore: begin, NotAfter: begin.Add(time.Hour), DNSNames: []string{"", "a..b", ".a", "b."}, EmailAddresses: []string{"nowhere"}})
+				NotBefore: begin, NotAfter: begin.Add(time.Hour), DNSNames: []string{"", "a..b", ".a", "b."},
+				EmailAddresses: []string{"nowhere"}})
 		}), want: []string{
 			"status.certificateChain: Invalid value: leaf certificate should not contain empty DNSName",
 			"status.certificateChain: Invalid value: leaf certificate's DNSName should not contain '..'",
@@ -319,8 +327,9 @@ func TestPodCertificateRequestColumns(t *testing.T) {
 			Name: "denied", Reason: "the type of the request's condition is its state",
 			Object: &certificatesv1beta1.PodCertificateRequest{
 				ObjectMeta: registrytest.MonthOld("x"),
-				Spec:       certificatesv1beta1.PodCertificateRequestSpec{PodName: "p", ServiceAccountName: "a", NodeName: "n", SignerName: "e.com/s"},
-				Status:     certificatesv1beta1.PodCertificateRequestStatus{Conditions: []metav1.Condition{{Type: "Denied"}}},
+				Spec: certificatesv1beta1.PodCertificateRequestSpec{PodName: "p", ServiceAccountName: "a",
+					NodeName: "n", SignerName: "e.com/s"},
+				Status: certificatesv1beta1.PodCertificateRequestStatus{Conditions: []metav1.Condition{{Type: "Denied"}}},
 			},
 			Want: []any{"x", "p", "a", "n", "e.com/s", "Denied", "<none>"},
 		},

@@ -33,8 +33,9 @@ func TestSignerName(t *testing.T) {
 		},
 		{
 			name: "a kubelet as a server", reason: "a server certificate has addresses",
-			subject: node, hosts: []string{"n1"}, usages: []certificatesv1beta1.KeyUsage{"digital signature", "key encipherment", "server auth"},
-			want: "kubernetes.io/kubelet-serving",
+			subject: node, hosts: []string{"n1"},
+			usages: []certificatesv1beta1.KeyUsage{"digital signature", "key encipherment", "server auth"},
+			want:   "kubernetes.io/kubelet-serving",
 		},
 		{
 			name: "a kubelet as both", reason: "no signer issues certificates for both usages",

@@ -77,10 +77,13 @@ func TestRegister(t *testing.T) {
 		in, out, want runtime.Object
 	}{
 		{"same JSON", "fields are copied by their names", &Hub{Name: "n", Size: 1, Color: "red"}, &Plain{}, &Plain{Name: "n", Size: 1}},
-		{"missing field", "a version without the field doesn't clear it", &Plain{Name: "n"}, &Hub{Name: "old", Size: 2, Color: "red"}, &Hub{Name: "n", Color: "red"}},
+		{"missing field", "a version without the field doesn't clear it", &Plain{Name: "n"},
+			&Hub{Name: "old", Size: 2, Color: "red"}, &Hub{Name: "n", Color: "red"}},
 		{"renamed", "other fields are copied by their names", &Old{Name: "n", Length: 3}, &Hub{}, &Hub{Name: "n", Size: 3}},
 		{"different", "the function alone sets fields, on an empty result", &Hub{Name: "n", Size: 3}, &Old{Name: "old"}, &Old{Length: 3}},
-		{"same type", "the copy is shallow, and the caller sets the kind", &Hub{TypeMeta: metav1.TypeMeta{Kind: "Thing"}, Name: "n"}, &Hub{TypeMeta: kind}, &Hub{TypeMeta: kind, Name: "n"}},
+		{"same type", "the copy is shallow, and the caller sets the kind",
+			&Hub{TypeMeta: metav1.TypeMeta{Kind: "Thing"}, Name: "n"}, &Hub{TypeMeta: kind},
+			&Hub{TypeMeta: kind, Name: "n"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -31,7 +31,8 @@ func TestLeaseErrors(t *testing.T) {
 	}
 	registrytest.CheckErrors(t, registrytest.Table(t, Group), []registrytest.WriteCase{
 		{Name: "finalizer without a domain", Reason: "only the server's core kinds require a domain", Object: lease("e.com/s", "foo")},
-		{Name: "updated finalizer without a domain", Reason: "an update allows the same finalizers", Object: lease("e.com/s", "foo"), Old: lease("e.com/s")},
+		{Name: "updated finalizer without a domain", Reason: "an update allows the same finalizers",
+			Object: lease("e.com/s", "foo"), Old: lease("e.com/s")},
 		{
 			Name: "unknown strategy", Reason: "strategies without a domain are those of Kubernetes", Object: lease("s"),
 			Want: []string{`spec.strategy.strategy: Unsupported value: "s": supported values: "OldestEmulationVersion"`},

@@ -51,7 +51,8 @@ func TestComponentStatuses(t *testing.T) {
 		}},
 		{"one", "a component has a name", &metainternalversion.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", "etcd-0")},
 			[][]any{{"etcd-0", "Healthy", "ok", ""}}},
-		{"labelled", "a component has no labels", &metainternalversion.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{"a": "b"})}, nil},
+		{"labelled", "a component has no labels",
+			&metainternalversion.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{"a": "b"})}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

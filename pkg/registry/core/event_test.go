@@ -27,7 +27,8 @@ func TestEventColumns(t *testing.T) {
 			Want: []any{"48d", "Warning", "BackOff", "pod/p", "spec", "kubelet, n", "text", "30d", int64(4), "x"},
 		},
 		{
-			Name: "of events.k8s.io", Reason: "an event without a series counts once, at its event time, and its source is the reporting controller",
+			Name:   "of events.k8s.io",
+			Reason: "an event without a series counts once, at its event time, and its source is the reporting controller",
 			Object: &corev1.Event{
 				ObjectMeta: registrytest.MonthOld("x"), EventTime: metav1.MicroTime(registrytest.MonthAgo()), ReportingController: "c",
 				InvolvedObject: corev1.ObjectReference{Kind: "Node"},

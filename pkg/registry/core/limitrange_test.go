@@ -14,7 +14,8 @@ func TestLimitRangeErrors(t *testing.T) {
 		{
 			Name: "order", Reason: "minimum and default are at most the maximum",
 			Object: &corev1.LimitRange{ObjectMeta: registrytest.Stored("l"), Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
-				Type: corev1.LimitTypeContainer, Min: registrytest.Quantities("cpu", "2"), Max: registrytest.Quantities("cpu", "1"), Default: registrytest.Quantities("cpu", "3")}}}},
+				Type: corev1.LimitTypeContainer, Min: registrytest.Quantities("cpu", "2"),
+				Max: registrytest.Quantities("cpu", "1"), Default: registrytest.Quantities("cpu", "3")}}}},
 			Want: []string{
 				`spec.limits[0].min[cpu]: Invalid value: "2": min value 2 is greater than max value 1`,
 				`spec.limits[0].default[cpu]: Invalid value: "1": default value 3 is greater than max value 1`,

@@ -24,8 +24,9 @@ func TestNodeColumns(t *testing.T) {
 				Spec: corev1.NodeSpec{Unschedulable: true},
 				Status: corev1.NodeStatus{
 					Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}},
-					Addresses:  []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "h"}, {Type: corev1.NodeInternalIP, Address: "192.0.2.1"}},
-					NodeInfo:   corev1.NodeSystemInfo{KubeletVersion: "v1", OSImage: "os"},
+					Addresses: []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "h"},
+						{Type: corev1.NodeInternalIP, Address: "192.0.2.1"}},
+					NodeInfo: corev1.NodeSystemInfo{KubeletVersion: "v1", OSImage: "os"},
 				},
 			},
 			Want: []any{
@@ -114,14 +115,16 @@ func TestNodeErrors(t *testing.T) {
 			Want: []string{
 				`status.declaredFeatures[1]: Invalid value: "A": list must be sorted alphabetically`,
 				`status.declaredFeatures[2]: Duplicate value: "A"`,
-				fmt.Sprintf(`status.declaredFeatures[3]: Invalid value: "A/%[1]s": invalid feature name "A/%[1]s": must be no more than 253 characters`, strings.Repeat("a", 252)),
+				fmt.Sprintf(`status.declaredFeatures[3]: Invalid value: "A/%[1]s": invalid feature name "A/%[1]s": must be no more than 253 characters`,
+					strings.Repeat("a", 252)),
 				`status.declaredFeatures[4]: Invalid value: "a": invalid feature name "a": must start with an UpperCamelCase segment, with subsequent segments ` +
 					`separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes`,
 			},
 		},
 		{
 			Name: "declared feature in the status", Reason: "a kubelet declares its features by an update of the status",
-			Object: &corev1.Node{ObjectMeta: registrytest.ClusterStored("n"), Status: corev1.NodeStatus{DeclaredFeatures: []string{"A", "A"}}},
+			Object: &corev1.Node{ObjectMeta: registrytest.ClusterStored("n"),
+				Status: corev1.NodeStatus{DeclaredFeatures: []string{"A", "A"}}},
 			Old:    &corev1.Node{ObjectMeta: registrytest.ClusterStored("n")},
 			Status: true,
 			Want:   []string{`status.declaredFeatures[1]: Duplicate value: "A"`},
@@ -141,13 +144,16 @@ func TestNodeErrors(t *testing.T) {
 		},
 		{
 			Name: "one pod CIDR twice", Reason: "a node has at most one CIDR of each family",
-			Object: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{PodCIDRs: []string{"10.0.0.0/24", "10.0.0.0/24"}}},
-			Want:   []string{`spec.podCIDRs: Invalid value: ["10.0.0.0/24","10.0.0.0/24"]: may specify no more than one CIDR for each IP family`},
+			Object: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"},
+				Spec: corev1.NodeSpec{PodCIDRs: []string{"10.0.0.0/24", "10.0.0.0/24"}}},
+			Want: []string{`spec.podCIDRs: Invalid value: ["10.0.0.0/24","10.0.0.0/24"]: may specify no more than one CIDR for each IP family`},
 		},
 		{
 			Name: "other pod CIDRs", Reason: "changed CIDRs cause one error",
-			Object: &corev1.Node{ObjectMeta: registrytest.ClusterStored("n"), Spec: corev1.NodeSpec{PodCIDRs: []string{"10.0.1.0/24", "fd01::/64"}}},
-			Old:    &corev1.Node{ObjectMeta: registrytest.ClusterStored("n"), Spec: corev1.NodeSpec{PodCIDRs: []string{"10.0.0.0/24", "fd00::/64"}}},
+			Object: &corev1.Node{ObjectMeta: registrytest.ClusterStored("n"),
+				Spec: corev1.NodeSpec{PodCIDRs: []string{"10.0.1.0/24", "fd01::/64"}}},
+			Old: &corev1.Node{ObjectMeta: registrytest.ClusterStored("n"),
+				Spec: corev1.NodeSpec{PodCIDRs: []string{"10.0.0.0/24", "fd00::/64"}}},
 			Want: []string{
 				`spec.podCIDRs: Forbidden: node updates may not change podCIDR except from "" to valid`,
 			},
@@ -190,6 +196,7 @@ func TestNodeFieldLabels(t *testing.T) {
 	t.Parallel()
 	registrytest.CheckFieldLabels(t, registrytest.Table(t, Group), []registrytest.FieldLabelCase{{
 		Name: "namespace", Reason: "a node has no namespace",
-		Kind: corev1.SchemeGroupVersion.WithKind("Node"), Label: "metadata.namespace", Err: "field label not supported: metadata.namespace",
+		Kind: corev1.SchemeGroupVersion.WithKind("Node"), Label: "metadata.namespace",
+		Err: "field label not supported: metadata.namespace",
 	}})
 }

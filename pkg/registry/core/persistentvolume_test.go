@@ -83,7 +83,8 @@ func TestPersistentVolumeErrors(t *testing.T) {
 	long := strings.Repeat("a", 63)
 	registrytest.CheckErrors(t, registrytest.Table(t, Group), []registrytest.WriteCase{
 		{
-			Name: "secrets of a CSI driver", Reason: "a secret has a valid name and namespace; as in kube-apiserver, nodeStageSecretRef isn't checked",
+			Name:   "secrets of a CSI driver",
+			Reason: "a secret has a valid name and namespace; as in kube-apiserver, nodeStageSecretRef isn't checked",
 			Object: volume(corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
 				VolumeHandle:               "h",
 				ControllerPublishSecretRef: &corev1.SecretReference{Name: "A", Namespace: "a.b"},
@@ -131,7 +132,8 @@ func TestPersistentVolumeColumns(t *testing.T) {
 		{
 			Name: "deleted", Reason: "a deleted volume is shown as Terminating in any phase",
 			Object: &corev1.PersistentVolume{
-				ObjectMeta: metav1.ObjectMeta{Name: "x", CreationTimestamp: registrytest.MonthAgo(), DeletionTimestamp: ptr.To(registrytest.MonthAgo())},
+				ObjectMeta: metav1.ObjectMeta{Name: "x", CreationTimestamp: registrytest.MonthAgo(),
+					DeletionTimestamp: ptr.To(registrytest.MonthAgo())},
 				Spec: corev1.PersistentVolumeSpec{
 					Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("5Gi")},
 					ClaimRef: &corev1.ObjectReference{Namespace: "ns", Name: "claim"}, StorageClassName: "fast",

@@ -68,8 +68,9 @@ func TestPersistentVolumeClaimColumns(t *testing.T) {
 		{
 			Name: "bound", Reason: "capacity and access modes come from the status, and the modes have a fixed order",
 			Object: &corev1.PersistentVolumeClaim{
-				ObjectMeta: metav1.ObjectMeta{Name: "x", CreationTimestamp: registrytest.MonthAgo(), Annotations: map[string]string{corev1.BetaStorageClassAnnotation: "old"}},
-				Spec:       corev1.PersistentVolumeClaimSpec{VolumeName: "pv", StorageClassName: ptr.To("new")},
+				ObjectMeta: metav1.ObjectMeta{Name: "x", CreationTimestamp: registrytest.MonthAgo(),
+					Annotations: map[string]string{corev1.BetaStorageClassAnnotation: "old"}},
+				Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "pv", StorageClassName: ptr.To("new")},
 				Status: corev1.PersistentVolumeClaimStatus{
 					Phase:       corev1.ClaimBound,
 					AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany, corev1.ReadWriteOnce, corev1.ReadWriteMany},
@@ -181,15 +182,19 @@ func TestPersistentVolumeClaimCreation(t *testing.T) {
 		{
 			Name: "from a snapshot", Reason: "dataSource sets dataSourceRef (KEP-1495)",
 			Object: &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{
-				DataSource: &corev1.TypedLocalObjectReference{APIGroup: ptr.To("snapshot.storage.k8s.io"), Kind: "VolumeSnapshot", Name: "s"},
+				DataSource: &corev1.TypedLocalObjectReference{APIGroup: ptr.To("snapshot.storage.k8s.io"),
+					Kind: "VolumeSnapshot", Name: "s"},
 			}},
 			Want: &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{
-				DataSource:    &corev1.TypedLocalObjectReference{APIGroup: ptr.To("snapshot.storage.k8s.io"), Kind: "VolumeSnapshot", Name: "s"},
-				DataSourceRef: &corev1.TypedObjectReference{APIGroup: ptr.To("snapshot.storage.k8s.io"), Kind: "VolumeSnapshot", Name: "s"},
+				DataSource: &corev1.TypedLocalObjectReference{APIGroup: ptr.To("snapshot.storage.k8s.io"),
+					Kind: "VolumeSnapshot", Name: "s"},
+				DataSourceRef: &corev1.TypedObjectReference{APIGroup: ptr.To("snapshot.storage.k8s.io"),
+					Kind: "VolumeSnapshot", Name: "s"},
 			}},
 		},
 		{
-			Name: "from another kind", Reason: "dataSource takes snapshots and claims only, and the server drops other kinds without an error",
+			Name:   "from another kind",
+			Reason: "dataSource takes snapshots and claims only, and the server drops other kinds without an error",
 			Object: &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{
 				DataSource: &corev1.TypedLocalObjectReference{APIGroup: ptr.To("example.com"), Kind: "Populator", Name: "p"},
 			}},

@@ -21,7 +21,8 @@ func TestReplicationControllerErrors(t *testing.T) {
 	t.Parallel()
 	controller := func(app string, annotations map[string]string) *corev1.ReplicationController {
 		rc := &corev1.ReplicationController{ObjectMeta: registrytest.Stored("r"), Spec: corev1.ReplicationControllerSpec{
-			Template: &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": app}}, Spec: registrytest.ValidPodSpec()},
+			Template: &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": app}},
+				Spec: registrytest.ValidPodSpec()},
 		}}
 		defaultReplicationController(rc)
 		rc.Annotations = annotations

@@ -202,7 +202,8 @@ var resourceQuotaColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,
 		printers.Text("Request", "Request represents a minimum amount of cpu/memory that a container may consume."),
-		printers.Text("Limit", "Limits control the maximum amount of cpu/memory that a container may use independent of contention on the node."),
+		printers.Text("Limit",
+			"Limits control the maximum amount of cpu/memory that a container may use independent of contention on the node."),
 		printers.AgeColumn,
 	},
 	func(q *corev1.ResourceQuota) []any {

@@ -16,7 +16,8 @@ func TestResourceQuotaColumns(t *testing.T) {
 			Name: "requests and limits", Reason: "limits have a column of their own, and both columns are sorted by resource",
 			Object: &corev1.ResourceQuota{ObjectMeta: registrytest.MonthOld("x"), Status: corev1.ResourceQuotaStatus{
 				Hard: corev1.ResourceList{
-					"pods": resource.MustParse("10"), "limits.cpu": resource.MustParse("4"), "limits": resource.MustParse("1"), "limits.memory": resource.MustParse("2Gi"), "cpu": resource.MustParse("1"),
+					"pods": resource.MustParse("10"), "limits.cpu": resource.MustParse("4"),
+					"limits": resource.MustParse("1"), "limits.memory": resource.MustParse("2Gi"), "cpu": resource.MustParse("1"),
 				},
 				Used: corev1.ResourceList{"pods": resource.MustParse("3"), "limits.cpu": resource.MustParse("1500m")},
 			}},
@@ -67,7 +68,8 @@ func TestResourceQuotaWarnings(t *testing.T) {
 	t.Parallel()
 	registrytest.CheckWarnings(t, registrytest.Table(t, Group), []registrytest.WriteCase{
 		{
-			Name: "requests above limits", Reason: "cpu is another name of requests.cpu, but storage isn't another name of requests.storage",
+			Name:   "requests above limits",
+			Reason: "cpu is another name of requests.cpu, but storage isn't another name of requests.storage",
 			Object: &corev1.ResourceQuota{Spec: corev1.ResourceQuotaSpec{Hard: registrytest.Quantities(
 				"requests.cpu", "2", "cpu", "3", "limits.cpu", "1", "memory", "2Gi", "limits.memory", "1Gi",
 				"storage", "2", "limits.storage", "1", "requests.ephemeral-storage", "1", "limits.ephemeral-storage", "1")}},

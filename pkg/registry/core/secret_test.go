@@ -12,7 +12,8 @@ func TestSecretWarnings(t *testing.T) {
 	t.Parallel()
 	registrytest.CheckWarnings(t, registrytest.Table(t, Group), []registrytest.WriteCase{
 		{
-			Name: "TLS without a certificate", Reason: "the server stores a TLS secret without a certificate, though no client can use the secret",
+			Name:   "TLS without a certificate",
+			Reason: "the server stores a TLS secret without a certificate, though no client can use the secret",
 			Object: &corev1.Secret{Type: corev1.SecretTypeTLS},
 			Want:   []string{"tls: failed to find any PEM data in certificate input"},
 		},
@@ -24,8 +25,9 @@ func TestSecretErrors(t *testing.T) {
 	registrytest.CheckErrors(t, registrytest.Table(t, Group), []registrytest.WriteCase{
 		{
 			Name: "TLS without a key", Reason: "the type kubernetes.io/tls requires two keys",
-			Object: &corev1.Secret{ObjectMeta: registrytest.Stored("s"), Type: corev1.SecretTypeTLS, Data: map[string][]byte{"tls.crt": nil}},
-			Want:   []string{"data[tls.key]: Required value"},
+			Object: &corev1.Secret{ObjectMeta: registrytest.Stored("s"), Type: corev1.SecretTypeTLS,
+				Data: map[string][]byte{"tls.crt": nil}},
+			Want: []string{"data[tls.key]: Required value"},
 		},
 		{
 			Name: "type", Reason: "the type of a secret can't change",

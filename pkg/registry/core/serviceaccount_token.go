@@ -228,7 +228,8 @@ func one(obj runtime.Object, err error) ([]runtime.Object, error) {
 // getOther reads an object of another resource. Its errors name that resource.
 func getOther(ctx context.Context, from rest.Getter, resource, namespace, name string) (runtime.Object, error) {
 	ctx = genericapirequest.WithRequestInfo(genericapirequest.WithNamespace(ctx, namespace), &genericapirequest.RequestInfo{
-		IsResourceRequest: true, Verb: "get", APIVersion: "v1", Resource: resource, Namespace: namespace, Name: name, Parts: []string{resource, name},
+		IsResourceRequest: true, Verb: "get", APIVersion: "v1", Resource: resource, Namespace: namespace, Name: name,
+		Parts: []string{resource, name},
 	})
 	return from.Get(ctx, name, &metav1.GetOptions{})
 }

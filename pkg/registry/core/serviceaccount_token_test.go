@@ -43,7 +43,8 @@ func TestTokenRequest(t *testing.T) {
 	}
 	account := create(accounts, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "sa", Namespace: "ns"}})
 	create(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "mine", Namespace: "ns"}, Spec: corev1.PodSpec{
-		ServiceAccountName: "sa", NodeName: "gone", Containers: []corev1.Container{{Name: "c", Image: "i", TerminationMessagePolicy: "File", ImagePullPolicy: "Always"}},
+		ServiceAccountName: "sa", NodeName: "gone",
+		Containers: []corev1.Container{{Name: "c", Image: "i", TerminationMessagePolicy: "File", ImagePullPolicy: "Always"}},
 	}})
 	storage := s.Storage(corev1.Resource("serviceaccounts"), "serviceaccounts/token")
 
@@ -58,7 +59,8 @@ func TestTokenRequest(t *testing.T) {
 	}{
 		{"plain", "sa", authenticationv1.TokenRequest{}, "", "all fields of a request are optional"},
 		{
-			"own uid", "sa", authenticationv1.TokenRequest{ObjectMeta: metav1.ObjectMeta{Name: "sa", Namespace: "ns", UID: account.GetUID()}},
+			"own uid", "sa",
+			authenticationv1.TokenRequest{ObjectMeta: metav1.ObjectMeta{Name: "sa", Namespace: "ns", UID: account.GetUID()}},
 			"", "a request may repeat the metadata of the account",
 		},
 		{
@@ -84,7 +86,8 @@ func TestTokenRequest(t *testing.T) {
 		},
 		{"no account", "sb", authenticationv1.TokenRequest{}, `serviceaccounts "sb" not found`, "a token needs an account"},
 		{
-			"no secret", "sa", authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: bound("Secret", "s")}},
+			"no secret", "sa",
+			authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: bound("Secret", "s")}},
 			`secrets "s" not found`, "the error names the resource of the missing object, not that of the request",
 		},
 		{
@@ -92,14 +95,17 @@ func TestTokenRequest(t *testing.T) {
 			`nodes "n" not found`, "the error names the resource of the missing object, not that of the request",
 		},
 		{
-			"another pod's account", "sa", authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: bound("Pod", "mine")}},
+			"another pod's account", "sa",
+			authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: bound("Pod", "mine")}},
 			`Operation cannot be fulfilled on Pod "mine": the UID in the bound object reference (u) does not match the UID in record. ` +
 				`The object might have been deleted and then recreated`,
 			"a new pod may have the name of a deleted pod",
 		},
 		{
-			"another kind", "sa", authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: bound("ConfigMap", "c")}},
-			"cannot bind token to object of type /v1, Kind=ConfigMap", "only a pod, a secret and a node have an end that a token can share",
+			"another kind", "sa",
+			authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: bound("ConfigMap", "c")}},
+			"cannot bind token to object of type /v1, Kind=ConfigMap",
+			"only a pod, a secret and a node have an end that a token can share",
 		},
 		{
 			"webhook", "sa", webhookToken([]string{"https://hook"}, map[string]authenticationv1.AttestationValue{"admissionReviewAPIGroups": {"apps"}}),
@@ -112,7 +118,8 @@ func TestTokenRequest(t *testing.T) {
 			"the token says for which objects the webhook may be called",
 		},
 		{
-			"webhook with two audiences", "sa", webhookToken([]string{"a", "b"}, map[string]authenticationv1.AttestationValue{"admissionReviewAPIGroups": {"*"}}),
+			"webhook with two audiences", "sa",
+			webhookToken([]string{"a", "b"}, map[string]authenticationv1.AttestationValue{"admissionReviewAPIGroups": {"*"}}),
 			`TokenRequest.authentication.k8s.io "" is invalid: spec.audiences: Invalid value: ["a","b"]: must be length 1 when bound to a webhook config`,
 			"the token is for one webhook",
 		},
@@ -122,18 +129,21 @@ func TestTokenRequest(t *testing.T) {
 			"the server attests only what it knows",
 		},
 		{
-			"several groups", "sa", webhookToken([]string{"a"}, map[string]authenticationv1.AttestationValue{"admissionReviewAPIGroups": {"apps", "batch"}}),
+			"several groups", "sa",
+			webhookToken([]string{"a"}, map[string]authenticationv1.AttestationValue{"admissionReviewAPIGroups": {"apps", "batch"}}),
 			`TokenRequest.authentication.k8s.io "" is invalid: spec.attestations[admissionReviewAPIGroups]: Invalid value: ["apps","batch"]: must specify a single value`,
 			"a token is for the objects of one API group",
 		},
 		{
-			"core group", "sa", webhookToken([]string{"a"}, map[string]authenticationv1.AttestationValue{"admissionReviewAPIGroups": {""}}),
+			"core group", "sa",
+			webhookToken([]string{"a"}, map[string]authenticationv1.AttestationValue{"admissionReviewAPIGroups": {""}}),
 			`TokenRequest.authentication.k8s.io "" is invalid: spec.attestations[admissionReviewAPIGroups][0]: Invalid value: "": may not be an empty string`,
 			"in a permission, an empty name stands for all names",
 		},
 		{
 			"attestation of a pod's token", "sa", authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
-				BoundObjectRef: bound("Pod", "mine"), Attestations: map[string]authenticationv1.AttestationValue{"admissionReviewAPIGroups": {"apps"}},
+				BoundObjectRef: bound("Pod", "mine"),
+				Attestations:   map[string]authenticationv1.AttestationValue{"admissionReviewAPIGroups": {"apps"}},
 			}},
 			`TokenRequest.authentication.k8s.io "" is invalid: spec.attestations: Invalid value: {"admissionReviewAPIGroups":["apps"]}: attestations may only be specified with a webhook bound object reference`,
 			"only tokens for webhooks attest something",
@@ -142,7 +152,8 @@ func TestTokenRequest(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			ctx := genericapirequest.WithRequestInfo(s.Context, &genericapirequest.RequestInfo{
-				IsResourceRequest: true, APIVersion: "v1", Resource: "serviceaccounts", Subresource: "token", Name: test.account, Namespace: "ns",
+				IsResourceRequest: true, APIVersion: "v1", Resource: "serviceaccounts", Subresource: "token",
+				Name: test.account, Namespace: "ns",
 			})
 			obj, err := storage.(rest.NamedCreater).Create(ctx, test.account, &test.request, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
 			if got := errorText(err); got != test.want {
@@ -163,7 +174,8 @@ func TestTokenRequest(t *testing.T) {
 func webhookToken(audiences []string, attestations map[string]authenticationv1.AttestationValue) authenticationv1.TokenRequest {
 	return authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		Audiences: audiences, Attestations: attestations,
-		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "admissionregistration.k8s.io/v1", Kind: "ValidatingWebhookConfiguration", Name: "hooks"},
+		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "admissionregistration.k8s.io/v1",
+			Kind: "ValidatingWebhookConfiguration", Name: "hooks"},
 	}}
 }
 

@@ -85,7 +85,8 @@ func TestPodSpec(t *testing.T) {
 			Ports:         []corev1.ContainerPort{{ContainerPort: 80}},
 			LivenessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{}}, PeriodSeconds: 5},
 		}},
-		Volumes: []corev1.Volume{{Name: "nothing"}, {Name: "secret", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{}}}},
+		Volumes: []corev1.Volume{{Name: "nothing"},
+			{Name: "secret", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{}}}},
 	}
 	want := corev1.PodSpec{
 		DNSPolicy: corev1.DNSClusterFirst, RestartPolicy: corev1.RestartPolicyAlways, SchedulerName: corev1.DefaultSchedulerName,

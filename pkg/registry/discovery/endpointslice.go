@@ -234,7 +234,8 @@ var endpointSliceColumns = printers.Of(
 			addresses = append(addresses, endpoint.Addresses...)
 		}
 		return []any{
-			s.Name, string(s.AddressType), cmp.Or(printers.First(3, ports, ","), printers.Unset), cmp.Or(printers.First(3, addresses, ","), printers.Unset),
+			s.Name, string(s.AddressType), cmp.Or(printers.First(3, ports, ","), printers.Unset),
+			cmp.Or(printers.First(3, addresses, ","), printers.Unset),
 			printers.Since(s.CreationTimestamp),
 		}
 	})

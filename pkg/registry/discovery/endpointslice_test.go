@@ -15,7 +15,8 @@ func TestEndpointSliceColumns(t *testing.T) {
 	t.Parallel()
 	registrytest.CheckColumns(t, registrytest.Table(t, Group), []registrytest.ColumnsCase{
 		{
-			Name: "named and open ports", Reason: "a port without a number is shown by its name, or as * without a name; the addresses of all endpoints count",
+			Name:   "named and open ports",
+			Reason: "a port without a number is shown by its name, or as * without a name; the addresses of all endpoints count",
 			Object: &discoveryv1.EndpointSlice{
 				ObjectMeta: registrytest.MonthOld("x"), AddressType: discoveryv1.AddressTypeIPv4,
 				Ports:     []discoveryv1.EndpointPort{{Port: ptr.To[int32](80)}, {Name: ptr.To("dns")}, {}},

@@ -24,7 +24,8 @@ func TestOf(t *testing.T) {
 		{
 			AddressType: discoveryv1.AddressTypeIPv4,
 			Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}, TargetRef: pod}, {Addresses: []string{"10.0.0.2"}}},
-			Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("a"), Port: ptr.To[int32](80)}, {Name: ptr.To("b"), Port: ptr.To[int32](443)}},
+			Ports: []discoveryv1.EndpointPort{{Name: ptr.To("a"), Port: ptr.To[int32](80)},
+				{Name: ptr.To("b"), Port: ptr.To[int32](443)}},
 		},
 		{
 			AddressType: discoveryv1.AddressTypeIPv6,

@@ -13,8 +13,9 @@ func TestFlowSchemaColumns(t *testing.T) {
 	registrytest.CheckColumns(t, registrytest.Table(t, Group), []registrytest.ColumnsCase{
 		{
 			Name: "no status", Reason: "without a condition, a missing priority level is unknown",
-			Object: &flowcontrolv1.FlowSchema{ObjectMeta: registrytest.MonthOld("x"), Spec: flowcontrolv1.FlowSchemaSpec{MatchingPrecedence: 5}},
-			Want:   []any{"x", "", int64(5), "<none>", "30d", "?"},
+			Object: &flowcontrolv1.FlowSchema{ObjectMeta: registrytest.MonthOld("x"),
+				Spec: flowcontrolv1.FlowSchemaSpec{MatchingPrecedence: 5}},
+			Want: []any{"x", "", int64(5), "<none>", "30d", "?"},
 		},
 	})
 }

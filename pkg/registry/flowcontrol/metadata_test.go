@@ -18,12 +18,14 @@ func TestStatusMetadata(t *testing.T) {
 	registrytest.CheckPrepared(t, registrytest.Table(t, Group), []registrytest.PrepareCase{
 		{
 			Name: "schema", Reason: "kube-apiserver takes the metadata of the stored object", Status: true,
-			Object: &flowcontrolv1.FlowSchema{ObjectMeta: sent}, Old: &flowcontrolv1.FlowSchema{ObjectMeta: stored}, Want: &flowcontrolv1.FlowSchema{ObjectMeta: want},
+			Object: &flowcontrolv1.FlowSchema{ObjectMeta: sent}, Old: &flowcontrolv1.FlowSchema{ObjectMeta: stored},
+			Want: &flowcontrolv1.FlowSchema{ObjectMeta: want},
 		},
 		{
 			Name: "level", Reason: "kube-apiserver takes the metadata of the stored object", Status: true,
 			Object: &flowcontrolv1.PriorityLevelConfiguration{ObjectMeta: sent},
-			Old:    &flowcontrolv1.PriorityLevelConfiguration{ObjectMeta: stored}, Want: &flowcontrolv1.PriorityLevelConfiguration{ObjectMeta: want},
+			Old:    &flowcontrolv1.PriorityLevelConfiguration{ObjectMeta: stored},
+			Want:   &flowcontrolv1.PriorityLevelConfiguration{ObjectMeta: want},
 		},
 	})
 }

@@ -202,7 +202,8 @@ var priorityLevelConfigurationColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,
 		printers.Text("Type", printers.Doc(flowcontrolv1.PriorityLevelConfigurationSpec{}, "type")),
-		printers.Text("NominalConcurrencyShares", printers.Doc(flowcontrolv1.LimitedPriorityLevelConfiguration{}, "nominalConcurrencyShares")),
+		printers.Text("NominalConcurrencyShares",
+			printers.Doc(flowcontrolv1.LimitedPriorityLevelConfiguration{}, "nominalConcurrencyShares")),
 		printers.Text("Queues", printers.Doc(flowcontrolv1.QueuingConfiguration{}, "queues")),
 		printers.Text("HandSize", printers.Doc(flowcontrolv1.QueuingConfiguration{}, "handSize")),
 		printers.Text("QueueLengthLimit", printers.Doc(flowcontrolv1.QueuingConfiguration{}, "queueLengthLimit")),

@@ -16,16 +16,19 @@ func TestPriorityLevelConfigurationErrors(t *testing.T) {
 		{
 			Name: "annotation of v1beta3", Reason: "v1 distinguishes 0 from a missing value, so it needs no annotation",
 			Object: &flowcontrolv1.PriorityLevelConfiguration{
-				ObjectMeta: metav1.ObjectMeta{Name: "p", Annotations: map[string]string{"flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares": ""}},
-				Spec:       flowcontrolv1.PriorityLevelConfigurationSpec{Type: flowcontrolv1.PriorityLevelEnablementLimited, Limited: reject},
+				ObjectMeta: metav1.ObjectMeta{Name: "p",
+					Annotations: map[string]string{"flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares": ""}},
+				Spec: flowcontrolv1.PriorityLevelConfigurationSpec{Type: flowcontrolv1.PriorityLevelEnablementLimited,
+					Limited: reject},
 			},
 			Want: []string{"metadata.annotations: Forbidden: annotation 'flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares' is forbidden"},
 		},
 		{
 			Name: "exempt", Reason: "only the level exempt is exempt, and a condition has a type",
 			Object: &flowcontrolv1.PriorityLevelConfiguration{
-				ObjectMeta: registrytest.ClusterStored("p"), Spec: flowcontrolv1.PriorityLevelConfigurationSpec{Type: flowcontrolv1.PriorityLevelEnablementExempt},
-				Status: flowcontrolv1.PriorityLevelConfigurationStatus{Conditions: []flowcontrolv1.PriorityLevelConfigurationCondition{{}}},
+				ObjectMeta: registrytest.ClusterStored("p"),
+				Spec:       flowcontrolv1.PriorityLevelConfigurationSpec{Type: flowcontrolv1.PriorityLevelEnablementExempt},
+				Status:     flowcontrolv1.PriorityLevelConfigurationStatus{Conditions: []flowcontrolv1.PriorityLevelConfigurationCondition{{}}},
 			},
 			Want: []string{
 				"spec.type: Invalid value: \"Exempt\": must be 'Exempt' if and only if `name` is 'exempt'",

@@ -80,19 +80,22 @@ func TestEvictionResponders(t *testing.T) {
 		{"interrupted while it reports", "a responder that reports isn't replaced", status(active, inactive, running), next(running, ago(0)), []string{
 			"status.targetResponders[1].state: must stay Active because the responder is in progress and it should report status.responders.heartbeatTime or status.responders.completionTime",
 		}},
-		{"interrupted when silent", "a responder that doesn't report is replaced", status(active, inactive, silent), next(silent, ago(0)), nil},
+		{"interrupted when silent", "a responder that doesn't report is replaced", status(active, inactive, silent),
+			next(silent, ago(0)), nil},
 		{"completed without a report", "the responder says when it has completed", status(active, inactive, silent), status(completed, inactive, silent), []string{
 			`status.targetResponders[1].state: cannot become Completed because the responder didn't report status.responders.completionTime`,
 			`status.targetResponders[0].state: must be one of: Active, because this responder is next in line`,
 		}},
-		{"completed", "the report comes from the active responder", status(active, inactive, running), status(active, inactive, done), nil},
+		{"completed", "the report comes from the active responder", status(active, inactive, running),
+			status(active, inactive, done), nil},
 		{"active again", "a responder runs once", next(silent, ago(0)), status(active, inactive, silent), []string{
 			`status.targetResponders[1].state: must be one of: Interrupted, because final state is immutable`,
 			`status.targetResponders[0].state: must be one of: Canceled, Completed, Interrupted, because this responder must reach a final state`,
 			"status.responders[0]: field is immutable",
 		}},
 		{"times", "a responder reports the present", status(active, inactive, running), status(active, inactive, report{
-			StartTime: running.StartTime, HeartbeatTime: ago(2 * time.Minute), ExpectedCompletionTime: ago(2 * time.Hour), CompletionTime: ago(time.Minute),
+			StartTime: running.StartTime, HeartbeatTime: ago(2 * time.Minute),
+			ExpectedCompletionTime: ago(2 * time.Hour), CompletionTime: ago(time.Minute),
 		}), []string{
 			"status.responders[1].heartbeatTime: cannot be decreased",
 			"status.responders[1].expectedCompletionTime: must occur after status.responders[1].startTime",
@@ -138,16 +141,19 @@ func TestColumns(t *testing.T) {
 		},
 		{
 			Name: "running", Reason: "the row shows what the active responder reports", Object: eviction(running),
-			Want: []any{"e", "p", "Pod", "Progressing", mine + " (1/2)", "Started (30d ago)", "30d ago", "a + 1 more...", "30d", "30d ago", "draining"},
+			Want: []any{"e", "p", "Pod", "Progressing", mine + " (1/2)", "Started (30d ago)", "30d ago",
+				"a + 1 more...", "30d", "30d ago", "draining"},
 		},
 		{
 			Name: "done", Reason: "without an active responder, the row shows the last one", Object: eviction(done),
-			Want: []any{"e", "p", "Pod", "TargetEvicted (PodDeleted)", mine + " (1/2)", "Completed (30d ago)", "-", "<withdrawn>", "30d", "<unset>", "<unset>"},
+			Want: []any{"e", "p", "Pod", "TargetEvicted (PodDeleted)", mine + " (1/2)", "Completed (30d ago)", "-",
+				"<withdrawn>", "30d", "<unset>", "<unset>"},
 		},
 		{
 			Name: "request", Reason: "the row names the pod and the requester",
-			Object: &lifecyclev1alpha1.EvictionRequest{ObjectMeta: registrytest.MonthOld("r"), Spec: lifecyclev1alpha1.EvictionRequestSpec{Requester: "a", Intent: "Eviction"}},
-			Want:   []any{"r", "<unset>", "<unset>", "Pending", "a", "Eviction", "30d"},
+			Object: &lifecyclev1alpha1.EvictionRequest{ObjectMeta: registrytest.MonthOld("r"),
+				Spec: lifecyclev1alpha1.EvictionRequestSpec{Requester: "a", Intent: "Eviction"}},
+			Want: []any{"r", "<unset>", "<unset>", "Pending", "a", "Eviction", "30d"},
 		},
 	})
 }

@@ -12,7 +12,8 @@ import (
 var Group = registry.Group{
 	Name: "lifecycle.k8s.io",
 	Versions: []registry.Version{
-		{Name: "v1alpha1", AddToScheme: lifecyclev1alpha1.AddToScheme, AddValidations: declarativev1alpha1.RegisterValidations, OnDemand: true},
+		{Name: "v1alpha1", AddToScheme: lifecyclev1alpha1.AddToScheme,
+			AddValidations: declarativev1alpha1.RegisterValidations, OnDemand: true},
 	},
 	Priority: 15600,
 	Kinds: []registry.Kind{

@@ -16,7 +16,8 @@ func TestIngressColumns(t *testing.T) {
 		{
 			Name: "many hosts", Reason: "the number of hidden hosts includes rules without a host",
 			Object: &networkingv1.Ingress{ObjectMeta: registrytest.MonthOld("x"), Spec: networkingv1.IngressSpec{
-				TLS: []networkingv1.IngressTLS{{}}, Rules: []networkingv1.IngressRule{{Host: "a"}, {}, {Host: "b"}, {Host: "c"}, {Host: "d"}},
+				TLS:   []networkingv1.IngressTLS{{}},
+				Rules: []networkingv1.IngressRule{{Host: "a"}, {}, {Host: "b"}, {Host: "c"}, {Host: "d"}},
 			}},
 			Want: []any{"x", "<none>", "a,b,c + 2 more...", "", "80, 443", "30d"},
 		},
@@ -34,7 +35,8 @@ func TestIngressWarnings(t *testing.T) {
 		{
 			Name: "annotation and field", Reason: "the field makes the annotation harmless",
 			Object: &networkingv1.Ingress{
-				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"kubernetes.io/ingress.class": "x"}}, Spec: networkingv1.IngressSpec{IngressClassName: ptr.To("c")},
+				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"kubernetes.io/ingress.class": "x"}},
+				Spec:       networkingv1.IngressSpec{IngressClassName: ptr.To("c")},
 			},
 		},
 	})

@@ -19,7 +19,8 @@ import (
 var ingressClassKind = registry.Kind{
 	Resource: "ingressclasses",
 	Object:   &networkingv1.IngressClass{}, List: &networkingv1.IngressClassList{},
-	Defaults:   []registry.Default{registry.DefaultOf(defaultIngressClass), registry.DefaultLike[networkingv1beta1.IngressClass](defaultIngressClass)},
+	Defaults: []registry.Default{registry.DefaultOf(defaultIngressClass),
+		registry.DefaultLike[networkingv1beta1.IngressClass](defaultIngressClass)},
 	Generation: true,
 	Printer:    &ingressClassColumns,
 	Hooks: registry.HooksOf[*networkingv1.IngressClass]{

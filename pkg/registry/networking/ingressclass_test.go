@@ -24,7 +24,8 @@ func TestIngressClassColumns(t *testing.T) {
 			Name: "default", Reason: "the default class is marked",
 			Object: &networkingv1.IngressClass{
 				ObjectMeta: metav1.ObjectMeta{
-					Name: "x", CreationTimestamp: registrytest.MonthAgo(), Annotations: map[string]string{"ingressclass.kubernetes.io/is-default-class": "true"},
+					Name: "x", CreationTimestamp: registrytest.MonthAgo(),
+					Annotations: map[string]string{"ingressclass.kubernetes.io/is-default-class": "true"},
 				},
 				Spec: networkingv1.IngressClassSpec{Controller: "c"},
 			},

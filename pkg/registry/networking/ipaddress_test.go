@@ -48,15 +48,18 @@ func TestIPAddressErrors(t *testing.T) {
 			Name: "parent", Reason: "an address has a parent, which can't change",
 			Object: &networkingv1.IPAddress{ObjectMeta: registrytest.ClusterStored("10.0.0.1")},
 			Old: &networkingv1.IPAddress{
-				ObjectMeta: registrytest.ClusterStored("10.0.0.1"), Spec: networkingv1.IPAddressSpec{ParentRef: &networkingv1.ParentReference{Resource: "services", Name: "s"}}},
+				ObjectMeta: registrytest.ClusterStored("10.0.0.1"),
+				Spec:       networkingv1.IPAddressSpec{ParentRef: &networkingv1.ParentReference{Resource: "services", Name: "s"}}},
 			Want: []string{"spec.parentRef: Required value", "spec.parentRef: Invalid value: null: field is immutable"},
 		},
 		{
 			Name: "other parent", Reason: "kube-apiserver checks a parent, even if it can't change",
 			Object: &networkingv1.IPAddress{
-				ObjectMeta: registrytest.ClusterStored("10.0.0.1"), Spec: networkingv1.IPAddressSpec{ParentRef: &networkingv1.ParentReference{Resource: "services"}}},
+				ObjectMeta: registrytest.ClusterStored("10.0.0.1"),
+				Spec:       networkingv1.IPAddressSpec{ParentRef: &networkingv1.ParentReference{Resource: "services"}}},
 			Old: &networkingv1.IPAddress{
-				ObjectMeta: registrytest.ClusterStored("10.0.0.1"), Spec: networkingv1.IPAddressSpec{ParentRef: &networkingv1.ParentReference{Resource: "services", Name: "s"}}},
+				ObjectMeta: registrytest.ClusterStored("10.0.0.1"),
+				Spec:       networkingv1.IPAddressSpec{ParentRef: &networkingv1.ParentReference{Resource: "services", Name: "s"}}},
 			Want: []string{"spec.parentRef.name: Required value", "spec.parentRef: Invalid value: null: field is immutable"},
 		},
 		{

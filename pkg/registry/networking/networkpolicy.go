@@ -27,7 +27,8 @@ var networkPolicyKind = registry.Kind{
 	ShortNames: []string{"netpol"},
 	Namespaced: true,
 	Object:     &networkingv1.NetworkPolicy{}, List: &networkingv1.NetworkPolicyList{},
-	Defaults:   []registry.Default{registry.DefaultOf(defaultNetworkPolicy), registry.DefaultLike[extensionsv1beta1.NetworkPolicy](defaultNetworkPolicy)},
+	Defaults: []registry.Default{registry.DefaultOf(defaultNetworkPolicy),
+		registry.DefaultLike[extensionsv1beta1.NetworkPolicy](defaultNetworkPolicy)},
 	Generation: true,
 	Printer:    &networkPolicyColumns,
 	Hooks: registry.HooksOf[*networkingv1.NetworkPolicy]{

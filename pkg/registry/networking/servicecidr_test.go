@@ -24,7 +24,8 @@ func TestServiceCIDRStatusUpdate(t *testing.T) {
 	t.Parallel()
 	registrytest.CheckPrepared(t, registrytest.Table(t, Group), []registrytest.PrepareCase{
 		{
-			Name: "other metadata", Reason: "the status endpoint keeps annotations, but not name and uid, so the request for another object is refused",
+			Name:   "other metadata",
+			Reason: "the status endpoint keeps annotations, but not name and uid, so the request for another object is refused",
 			Object: &networkingv1.ServiceCIDR{
 				ObjectMeta: metav1.ObjectMeta{Name: "other", UID: "other", Annotations: map[string]string{"a": "new"}},
 				Status:     networkingv1.ServiceCIDRStatus{Conditions: []metav1.Condition{{Type: "Ready"}}},

@@ -37,15 +37,18 @@ func TestRuntimeClassErrors(t *testing.T) {
 			Want: []string{"handler: Required value"},
 		},
 		{
-			Name: "finalizer without a domain", Reason: "only the server's core kinds require a domain", Object: class("runc", []string{"foo"}),
+			Name: "finalizer without a domain", Reason: "only the server's core kinds require a domain",
+			Object: class("runc", []string{"foo"}),
 		},
 		{
-			Name: "updated finalizer without a domain", Reason: "an update allows the same finalizers", Object: class("runc", []string{"foo"}), Old: class("runc", nil),
+			Name: "updated finalizer without a domain", Reason: "an update allows the same finalizers",
+			Object: class("runc", []string{"foo"}), Old: class("runc", nil),
 		},
 		{
 			Name: "other seconds", Reason: "the seconds don't distinguish tolerations",
-			Object: class("runc", nil, toleration(corev1.TaintEffectNoExecute, ptr.To[int64](1)), toleration(corev1.TaintEffectNoExecute, ptr.To[int64](2))),
-			Want:   []string{`scheduling.tolerations[1]: Duplicate value: {"Key":"k","Operator":"Exists","Value":"","Effect":"NoExecute","TolerationSeconds":2}`},
+			Object: class("runc", nil, toleration(corev1.TaintEffectNoExecute, ptr.To[int64](1)),
+				toleration(corev1.TaintEffectNoExecute, ptr.To[int64](2))),
+			Want: []string{`scheduling.tolerations[1]: Duplicate value: {"Key":"k","Operator":"Exists","Value":"","Effect":"NoExecute","TolerationSeconds":2}`},
 		},
 		{
 			Name: "update", Reason: "an update is checked as a new class is, and the handler stays",

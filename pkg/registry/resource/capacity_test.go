@@ -44,8 +44,10 @@ func TestCapacities(t *testing.T) {
 		{"range", "the default and the end are whole steps above the begin", within("4", "2", "6", "2"), nil},
 		{"amounts and range", "the scheduler needs one rule", both,
 			[]string{path + `: Forbidden: exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time`}},
-		{"amounts without a default", "a request may name no amount", among("", "1"), []string{path + ".default: Required value: required when validValues is defined"}},
-		{"range without a default", "a request may name no amount", within("", "1", "", ""), []string{path + ".default: Required value: required when validRange is defined"}},
+		{"amounts without a default", "a request may name no amount", among("", "1"),
+			[]string{path + ".default: Required value: required when validValues is defined"}},
+		{"range without a default", "a request may name no amount", within("", "1", "", ""),
+			[]string{path + ".default: Required value: required when validRange is defined"}},
 		{"wrong amounts", "the scheduler takes the first amount that suffices", among("3", "2", "1", "1", "9"), []string{
 			path + `.validValues[1]: Invalid value: "1": values must be sorted in ascending order`,
 			path + `.validValues[3]: Invalid value: "9": option is larger than capacity value: 8`,
@@ -56,8 +58,10 @@ func TestCapacities(t *testing.T) {
 			path + ".validValues: Too many: 11: must have at most 10 items",
 			path + `.validValues: Invalid value: "1": default value is not valid according to the requestPolicy`,
 		}},
-		{"range without a begin", "the steps begin there", within("1", "", "2", ""), []string{path + ".validRange.min: Required value: required when validRange is defined"}},
-		{"low range", "the default is in the range", within("5", "1", "4", ""), []string{path + `.validRange.max: Invalid value: "5": default is more than max: 4`}},
+		{"range without a begin", "the steps begin there", within("1", "", "2", ""),
+			[]string{path + ".validRange.min: Required value: required when validRange is defined"}},
+		{"low range", "the default is in the range", within("5", "1", "4", ""),
+			[]string{path + `.validRange.max: Invalid value: "5": default is more than max: 4`}},
 		{"high range", "the range is in the capacity, and begins before it ends", within("1", "11", "10", ""), []string{
 			path + `.validRange.min: Invalid value: "11": min is larger than capacity value: 8`,
 			path + `.validRange.min: Invalid value: "1": default is less than min: 11`,
@@ -69,13 +73,15 @@ func TestCapacities(t *testing.T) {
 			path + `.validRange.step: Invalid value: "2": value is not a multiple of a given step (9) from (1)`,
 			path + `.validRange.step: Invalid value: "3": value is not a multiple of a given step (9) from (1)`,
 		}},
-		{"no step", "a division by zero isn't possible", within("1", "1", "", "0"), []string{path + `.validRange.step: Invalid value: "0": must not be zero`}},
+		{"no step", "a division by zero isn't possible", within("1", "1", "", "0"),
+			[]string{path + `.validRange.step: Invalid value: "0": must not be zero`}},
 	} {
 		cases = append(cases, registrytest.WriteCase{Name: tc.name, Reason: tc.reason, Object: sharedMemory(true, tc.policy), Want: tc.want})
 	}
 	cases = append(cases, registrytest.WriteCase{
-		Name: "device of one request", Reason: "without shares, the request gets the whole capacity", Object: sharedMemory(false, among("1")),
-		Want: []string{path + ": Forbidden: allowMultipleAllocations must be true"},
+		Name: "device of one request", Reason: "without shares, the request gets the whole capacity",
+		Object: sharedMemory(false, among("1")),
+		Want:   []string{path + ": Forbidden: allowMultipleAllocations must be true"},
 	})
 	registrytest.CheckErrors(t, registrytest.Table(t, Group), cases)
 }

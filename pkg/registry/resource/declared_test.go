@@ -40,7 +40,8 @@ func TestDeclarations(t *testing.T) {
 			`spec.devices.requests[0].exactly.tolerations[0].operator: Unsupported value: "Like": supported values: "Equal", "Exists"`,
 		},
 	}, {
-		Name: "claim of an older version", Reason: "in v1beta1, the fields of a single device are those of the request", Object: claim(intolerant),
+		Name: "claim of an older version", Reason: "in v1beta1, the fields of a single device are those of the request",
+		Object:  claim(intolerant),
 		Through: resourcev1beta1.SchemeGroupVersion,
 		Want: []string{
 			`spec.devices.requests[0].name: Invalid value: "-": ` + notLabel,
@@ -60,8 +61,9 @@ func TestDeclarations(t *testing.T) {
 			Spec: resourcev1.ResourceClaimTemplateSpec{Spec: claim(wanted, wanted).Spec}},
 		Want: []string{`spec.spec.devices.requests[1]: Duplicate value: {"name":"r","exactly":{"deviceClassName":"c","allocationMode":"All"}}`},
 	}, {
-		Name: "long list", Reason: "the requests aren't checked one by one", Object: claim(slices.Repeat([]resourcev1.DeviceRequest{intolerant}, 33)...),
-		Want: []string{"spec.devices.requests: Too many: 33: must have at most 32 items"},
+		Name: "long list", Reason: "the requests aren't checked one by one",
+		Object: claim(slices.Repeat([]resourcev1.DeviceRequest{intolerant}, 33)...),
+		Want:   []string{"spec.devices.requests: Too many: 33: must have at most 32 items"},
 	}, {
 		Name: "another spec", Reason: "devices are allocated by the old spec", Object: claim(), Old: claim(wanted),
 		Want: []string{"spec: Invalid value: null: field is immutable"},

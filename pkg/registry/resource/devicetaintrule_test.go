@@ -33,19 +33,23 @@ func TestDeviceTaintRule(t *testing.T) {
 			"spec.taint.effect: Required value",
 		},
 	}, {
-		Name: "a node's effect", Reason: "devices have no preferences for pods", Object: taintRule(resourcev1.DeviceTaint{Key: "k", Effect: "PreferNoSchedule"}, nil),
-		Want: []string{`spec.taint.effect: Unsupported value: "PreferNoSchedule": supported values: "NoExecute", "NoSchedule", "None"`},
+		Name: "a node's effect", Reason: "devices have no preferences for pods",
+		Object: taintRule(resourcev1.DeviceTaint{Key: "k", Effect: "PreferNoSchedule"}, nil),
+		Want:   []string{`spec.taint.effect: Unsupported value: "PreferNoSchedule": supported values: "NoExecute", "NoSchedule", "None"`},
 	}, {
 		Name: "selector", Reason: "each given criterion is a name",
 		Object: taintRule(resourcev1.DeviceTaint{Key: "k", Effect: "None"},
 			&resourcev1.DeviceTaintSelector{Driver: ptr.To(""), Pool: ptr.To(""), Device: ptr.To("")}),
 		Want: []string{
-			"spec.deviceSelector.driver: Required value", "spec.deviceSelector.pool: Required value", `spec.deviceSelector.device: Invalid value: "": ` + notLabel,
+			"spec.deviceSelector.driver: Required value", "spec.deviceSelector.pool: Required value",
+			`spec.deviceSelector.device: Invalid value: "": ` + notLabel,
 		},
 	}, {
-		Name: "kept effect", Reason: "a newer server may have written the effect", Object: taintRule(unknown, nil), Old: taintRule(unknown, nil),
+		Name: "kept effect", Reason: "a newer server may have written the effect", Object: taintRule(unknown, nil),
+		Old: taintRule(unknown, nil),
 	}, {
-		Name: "too many conditions", Reason: "the number of conditions is limited", Object: tooMany, Old: taintRule(unknown, nil), Status: true,
+		Name: "too many conditions", Reason: "the number of conditions is limited", Object: tooMany,
+		Old: taintRule(unknown, nil), Status: true,
 		Want: []string{"status.conditions: Too many: 9: must have at most 8 items"},
 	}})
 }
@@ -58,6 +62,7 @@ func TestDeviceTaintRuleColumns(t *testing.T) {
 	timed.Spec.Taint.TimeAdded = ptr.To(registrytest.MonthAgo())
 	registrytest.CheckColumns(t, registrytest.Table(t, Group), []registrytest.ColumnsCase{
 		{Name: "no time", Reason: "the row shows the taint", Object: rule, Want: []any{"x", "k", "v", "NoExecute", "", "30d"}},
-		{Name: "time", Reason: "the taint may be younger or older than the rule", Object: timed, Want: []any{"x", "k", "v", "NoExecute", "30d", "30d"}},
+		{Name: "time", Reason: "the taint may be younger or older than the rule", Object: timed,
+			Want: []any{"x", "k", "v", "NoExecute", "30d", "30d"}},
 	})
 }

@@ -20,8 +20,10 @@ var Group = registry.Group{
 	Versions: []registry.Version{
 		{Name: "v1", AddToScheme: resourcev1.AddToScheme, AddValidations: declarativev1.RegisterValidations, Priority: 21},
 		{Name: "v1beta2", AddToScheme: resourcev1beta2.AddToScheme, OnDemand: true, Priority: 15},
-		{Name: "v1beta1", AddToScheme: resourcev1beta1.AddToScheme, AddValidations: declarativev1beta1.RegisterValidations, OnDemand: true},
-		{Name: "v1alpha3", AddToScheme: resourcev1alpha3.AddToScheme, AddValidations: declarativev1alpha3.RegisterValidations, OnDemand: true, Priority: 1},
+		{Name: "v1beta1", AddToScheme: resourcev1beta1.AddToScheme,
+			AddValidations: declarativev1beta1.RegisterValidations, OnDemand: true},
+		{Name: "v1alpha3", AddToScheme: resourcev1alpha3.AddToScheme,
+			AddValidations: declarativev1alpha3.RegisterValidations, OnDemand: true, Priority: 1},
 	},
 	Priority:    16200,
 	Conversions: conversions(),

@@ -42,7 +42,8 @@ func TestResourceClaimColumns(t *testing.T) {
 		{
 			Name: "deleted while reserved", Reason: "the cell lists all states of the claim",
 			Object: &resourcev1.ResourceClaim{
-				ObjectMeta: metav1.ObjectMeta{Name: "x", CreationTimestamp: registrytest.MonthAgo(), DeletionTimestamp: ptr.To(registrytest.MonthAgo())},
+				ObjectMeta: metav1.ObjectMeta{Name: "x", CreationTimestamp: registrytest.MonthAgo(),
+					DeletionTimestamp: ptr.To(registrytest.MonthAgo())},
 				Status: resourcev1.ResourceClaimStatus{
 					Allocation: &resourcev1.AllocationResult{}, ReservedFor: []resourcev1.ResourceClaimConsumerReference{{}},
 				},
@@ -113,14 +114,16 @@ func TestResourceClaimErrors(t *testing.T) {
 			Want: []string{"status.reservedFor: Forbidden: may not be specified when `allocated` is not set"},
 		},
 		{
-			Name: "constraints", Reason: "a constraint needs an attribute, and may have both; a toleration without a key is accepted with each operator",
+			Name:   "constraints",
+			Reason: "a constraint needs an attribute, and may have both; a toleration without a key is accepted with each operator",
 			Object: &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim", Namespace: "default"}, Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
 				Requests: []resourcev1.DeviceRequest{{Name: "r", Exactly: &resourcev1.ExactDeviceRequest{
 					DeviceClassName: "class", AllocationMode: resourcev1.DeviceAllocationModeAll,
 					Tolerations: []resourcev1.DeviceToleration{{Operator: resourcev1.DeviceTolerationOpEqual}},
 				}}},
 				Constraints: []resourcev1.DeviceConstraint{{}, {
-					MatchAttribute: ptr.To(resourcev1.FullyQualifiedName("d.e/model")), DistinctAttribute: ptr.To(resourcev1.FullyQualifiedName("d.e/slot")),
+					MatchAttribute:    ptr.To(resourcev1.FullyQualifiedName("d.e/model")),
+					DistinctAttribute: ptr.To(resourcev1.FullyQualifiedName("d.e/slot")),
 				}},
 			}}},
 			Want: []string{
@@ -154,10 +157,12 @@ func TestResourceClaimErrors(t *testing.T) {
 			},
 		},
 		{
-			Name: "binding conditions", Reason: "a condition occurs only once in the two lists, and a device has either both lists or none",
+			Name:   "binding conditions",
+			Reason: "a condition occurs only once in the two lists, and a device has either both lists or none",
 			Object: &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim"), Spec: oneRequest, Status: resourcev1.ResourceClaimStatus{
 				Allocation: &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{
-					{Request: "r", Driver: "d.e", Pool: "p", Device: "a", BindingConditions: []string{"A", "A", "B"}, BindingFailureConditions: []string{"B", "C", "C"}},
+					{Request: "r", Driver: "d.e", Pool: "p", Device: "a", BindingConditions: []string{"A", "A", "B"},
+						BindingFailureConditions: []string{"B", "C", "C"}},
 					{Request: "r", Driver: "d.e", Pool: "p", Device: "b", BindingConditions: []string{"A"}},
 					{Request: "r", Driver: "d.e", Pool: "p", Device: "c", BindingFailureConditions: []string{"A"}},
 				}}}}},
@@ -188,13 +193,16 @@ func TestResourceClaimErrors(t *testing.T) {
 		},
 		{
 			Name: "generated name", Reason: "an update checks the name, too",
-			Object: &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", GenerateName: "A", Namespace: "ns", ResourceVersion: "1"}, Spec: oneRequest},
-			Old:    &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "ns", ResourceVersion: "1"}, Spec: oneRequest},
-			Want:   []string{`metadata.generateName: Invalid value: "A": ` + notSubdomain},
+			Object: &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", GenerateName: "A", Namespace: "ns", ResourceVersion: "1"},
+				Spec: oneRequest},
+			Old: &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "ns", ResourceVersion: "1"},
+				Spec: oneRequest},
+			Want: []string{`metadata.generateName: Invalid value: "A": ` + notSubdomain},
 		},
 		{
 			Name: "changed allocation", Reason: "an allocation can be removed, but can't change",
-			Object: &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim"), Status: resourcev1.ResourceClaimStatus{Allocation: &resourcev1.AllocationResult{}}},
+			Object: &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim"),
+				Status: resourcev1.ResourceClaimStatus{Allocation: &resourcev1.AllocationResult{}}},
 			Old:    claimWithDevices(),
 			Status: true,
 			Want:   []string{"status.allocation: Invalid value: null: field cannot be modified once set"},
@@ -204,7 +212,8 @@ func TestResourceClaimErrors(t *testing.T) {
 			Object: &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("c"), Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
 				Requests: []resourcev1.DeviceRequest{{Name: "r", Exactly: &resourcev1.ExactDeviceRequest{
 					DeviceClassName: "c", AllocationMode: resourcev1.DeviceAllocationModeAll, Tolerations: []resourcev1.DeviceToleration{
-						{Key: "a", Operator: resourcev1.DeviceTolerationOpEqual, Value: "-"}, {Key: "a", Operator: resourcev1.DeviceTolerationOpEqual}}}}}}}},
+						{Key: "a", Operator: resourcev1.DeviceTolerationOpEqual, Value: "-"},
+						{Key: "a", Operator: resourcev1.DeviceTolerationOpEqual}}}}}}}},
 			Want: []string{
 				`spec.devices.requests[0].exactly.tolerations[0].value: Invalid value: "-": a valid label must be an empty string or consist of alphanumeric characters, ` +
 					`'-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', ` +
@@ -227,8 +236,10 @@ func TestDeallocatedDevices(t *testing.T) {
 		return c
 	}
 	registrytest.CheckPrepared(t, registrytest.Table(t, Group), []registrytest.PrepareCase{
-		{Name: "same share", Reason: "the claim has the share", Object: claim("1", "1"), Old: claim("1"), Status: true, Want: claim("1", "1")},
-		{Name: "another share", Reason: "the claim has another share of the same device", Object: claim("2", "1", "2"), Old: claim("1"), Status: true, Want: claim("2", "2")},
+		{Name: "same share", Reason: "the claim has the share", Object: claim("1", "1"), Old: claim("1"), Status: true,
+			Want: claim("1", "1")},
+		{Name: "another share", Reason: "the claim has another share of the same device", Object: claim("2", "1", "2"),
+			Old: claim("1"), Status: true, Want: claim("2", "2")},
 	})
 }
 

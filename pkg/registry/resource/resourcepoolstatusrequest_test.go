@@ -25,7 +25,8 @@ func TestResourcePoolStatusRequest(t *testing.T) {
 		}
 	}
 	complete := in("Complete", resourcev1alpha3.PoolStatus{
-		Driver: "d.example.com", PoolName: "p", TotalDevices: ptr.To[int32](3), AvailableDevices: ptr.To[int32](1), AllocatedDevices: ptr.To[int32](2),
+		Driver: "d.example.com", PoolName: "p", TotalDevices: ptr.To[int32](3), AvailableDevices: ptr.To[int32](1),
+		AllocatedDevices: ptr.To[int32](2),
 	})
 	table := registrytest.Table(t, Group)
 	registrytest.CheckColumns(t, table, []registrytest.ColumnsCase{

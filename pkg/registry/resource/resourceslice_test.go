@@ -45,7 +45,8 @@ func TestResourceSliceErrors(t *testing.T) {
 				Devices: []resourcev1.Device{{Name: "a", Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"a/b/c": {BoolValue: ptr.To(true)}},
 					BindingConditions: []string{"Ready", "a/b/c"}, BindingFailureConditions: []string{"A", "B", "C", "D", "E"},
 					ConsumesCounters: []resourcev1.DeviceCounterConsumption{
-						{CounterSet: "s", Counters: map[string]resourcev1.Counter{"c": {}}}, {CounterSet: "s", Counters: map[string]resourcev1.Counter{"c": {}}}}}},
+						{CounterSet: "s", Counters: map[string]resourcev1.Counter{"c": {}}},
+						{CounterSet: "s", Counters: map[string]resourcev1.Counter{"c": {}}}}}},
 			}},
 			Want: []string{
 				`spec.devices[0].bindingConditions[1]: Invalid value: "a/b/c": ` + notQualified,
@@ -71,7 +72,9 @@ func TestResourceSliceErrors(t *testing.T) {
 			},
 		},
 		{
-			Name: "partitions", Reason: "each partition has a type, in an attribute of the driver's domain or of the whole name", Gates: []string{"DRAPartitionableDevicesType", "DRAResourcePoolStatus"},
+			Name:   "partitions",
+			Reason: "each partition has a type, in an attribute of the driver's domain or of the whole name",
+			Gates:  []string{"DRAPartitionableDevicesType", "DRAResourcePoolStatus"},
 			Object: slice(func(s *resourcev1.ResourceSliceSpec) {
 				s.PartitionTypeAttribute = ptr.To[resourcev1.FullyQualifiedName]("d.e/profile")
 				partition := func(name string, attributes map[resourcev1.QualifiedName]resourcev1.DeviceAttribute) resourcev1.Device {
@@ -93,7 +96,8 @@ func TestResourceSliceErrors(t *testing.T) {
 			},
 		},
 		{
-			Name: "skipped operations", Reason: "what is prepared on a node is also unprepared there", Gates: []string{"DRAOptionalNodeOperations"},
+			Name: "skipped operations", Reason: "what is prepared on a node is also unprepared there",
+			Gates: []string{"DRAOptionalNodeOperations"},
 			Object: slice(func(s *resourcev1.ResourceSliceSpec) {
 				s.SkipNodeOperations = []resourcev1.SkipNodeOperation{resourcev1.SkipNodeOperationNodePrepareResources}
 			}),

@@ -55,7 +55,8 @@ func TestDeviceSelectors(t *testing.T) {
 			want: []string{`spec.devices.requests[0].exactly.selectors[0].cel.expression: Invalid value: "device.driver": must evaluate to bool or the unknown type, not string`},
 		},
 		{
-			name: "alternative that isn't a decision", reason: "an alternative has selectors too", errs: validateResourceClaim(alternative),
+			name: "alternative that isn't a decision", reason: "an alternative has selectors too",
+			errs: validateResourceClaim(alternative),
 			want: []string{`spec.devices.requests[0].firstAvailable[0].selectors[0].cel.expression: Invalid value: "device.driver": must evaluate to bool or the unknown type, not string`},
 		},
 		{
@@ -77,11 +78,14 @@ func TestDeviceSelectors(t *testing.T) {
 		},
 		{
 			name: "stored list attribute", reason: "a class that already uses the feature can still change",
-			errs: validateDeviceClassUpdate(class(`device.attributes["d.e"].models.includes("a")`), class(`device.attributes["d.e"].models.includes("a")`)),
+			errs: validateDeviceClassUpdate(class(`device.attributes["d.e"].models.includes("a")`),
+				class(`device.attributes["d.e"].models.includes("a")`)),
 		},
 		{
-			name: "stored list attribute of a claim", reason: "a claim that already uses the feature can still change, since its selectors never change",
-			errs: validateResourceClaimUpdate(exactly(`device.attributes["d.e"].models.includes("a")`), exactly(`device.attributes["d.e"].models.includes("a")`)),
+			name:   "stored list attribute of a claim",
+			reason: "a claim that already uses the feature can still change, since its selectors never change",
+			errs: validateResourceClaimUpdate(exactly(`device.attributes["d.e"].models.includes("a")`),
+				exactly(`device.attributes["d.e"].models.includes("a")`)),
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -28,7 +28,9 @@ func TestCompositePodGroup(t *testing.T) {
 		Name: "nothing", Reason: "the reference and the policy are required", Gates: allGates, Object: compositePodGroup(func(s *schedulingv1alpha3.CompositePodGroupSpec) {
 			*s = schedulingv1alpha3.CompositePodGroupSpec{}
 		}),
-		Want: []string{"spec.workloadRef: Required value", "spec.schedulingPolicy: Invalid value: \"\": must specify one of: `basic`, `gang`", "spec.disruptionMode: Required value"},
+		Want: []string{"spec.workloadRef: Required value",
+			"spec.schedulingPolicy: Invalid value: \"\": must specify one of: `basic`, `gang`",
+			"spec.disruptionMode: Required value"},
 	}, {
 		Name: "another parent", Reason: "the tree of groups stays", Gates: allGates, Object: compositePodGroup(func(s *schedulingv1alpha3.CompositePodGroupSpec) {
 			s.ParentCompositePodGroupName = ptr.To("parent")
@@ -44,8 +46,9 @@ func TestCompositePodGroupColumns(t *testing.T) {
 	registrytest.CheckColumns(t, registrytest.Table(t, Group), []registrytest.ColumnsCase{
 		{Name: "gang", Reason: "the row names the workload of the group", Object: group, Want: []any{"x", "Gang", "w", "30d"}},
 		{
-			Name: "basic", Reason: "a group without a gang is basic", Object: &schedulingv1alpha3.CompositePodGroup{ObjectMeta: registrytest.MonthOld("x")},
-			Want: []any{"x", "Basic", "<none>", "30d"},
+			Name: "basic", Reason: "a group without a gang is basic",
+			Object: &schedulingv1alpha3.CompositePodGroup{ObjectMeta: registrytest.MonthOld("x")},
+			Want:   []any{"x", "Basic", "<none>", "30d"},
 		},
 	})
 }

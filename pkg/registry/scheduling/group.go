@@ -17,8 +17,10 @@ var Group = registry.Group{
 	Name: "scheduling.k8s.io",
 	Versions: []registry.Version{
 		{Name: "v1", AddToScheme: schedulingv1.AddToScheme},
-		{Name: "v1beta1", AddToScheme: schedulingv1beta1.AddToScheme, AddValidations: declarativev1beta1.RegisterValidations, OnDemand: true},
-		{Name: "v1alpha3", AddToScheme: schedulingv1alpha3.AddToScheme, AddValidations: declarativev1alpha3.RegisterValidations, OnDemand: true, Priority: 5},
+		{Name: "v1beta1", AddToScheme: schedulingv1beta1.AddToScheme,
+			AddValidations: declarativev1beta1.RegisterValidations, OnDemand: true},
+		{Name: "v1alpha3", AddToScheme: schedulingv1alpha3.AddToScheme,
+			AddValidations: declarativev1alpha3.RegisterValidations, OnDemand: true, Priority: 5},
 	},
 	Priority: 16600,
 	Kinds: []registry.Kind{

@@ -62,7 +62,8 @@ func TestPodGroup(t *testing.T) {
 		}),
 		Want: []string{"spec.schedulingConstraints.topology: Too many: 2: must have at most 1 item"},
 	}, {
-		Name: "claims", Reason: "each claim has a name and one source", Object: podGroup(func(g *schedulingv1beta1.PodGroup) { g.Spec.ResourceClaims = claims }),
+		Name: "claims", Reason: "each claim has a name and one source",
+		Object: podGroup(func(g *schedulingv1beta1.PodGroup) { g.Spec.ResourceClaims = claims }),
 		Want: []string{
 			`spec.resourceClaims[1]: Duplicate value: {"name":"a","resourceClaimName":"A","resourceClaimTemplateName":"t"}`,
 			"spec.resourceClaims[0]: Invalid value: \"\": must specify one of: `resourceClaimName`, `resourceClaimTemplateName`",
@@ -70,9 +71,11 @@ func TestPodGroup(t *testing.T) {
 			"spec.resourceClaims[1].resourceClaimName: Invalid value: \"A\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
 		},
 	}, {
-		Name: "larger gang", Reason: "the size of a gang can change", Object: podGroup(func(g *schedulingv1beta1.PodGroup) { g.Spec.SchedulingPolicy = gang(3) }), Old: podGroup(same),
+		Name: "larger gang", Reason: "the size of a gang can change",
+		Object: podGroup(func(g *schedulingv1beta1.PodGroup) { g.Spec.SchedulingPolicy = gang(3) }), Old: podGroup(same),
 	}, {
-		Name: "another priority", Reason: "the old policy has scheduled the group", Object: podGroup(func(g *schedulingv1beta1.PodGroup) { g.Spec.Priority = ptr.To[int32](1) }), Old: podGroup(same),
+		Name: "another priority", Reason: "the old policy has scheduled the group",
+		Object: podGroup(func(g *schedulingv1beta1.PodGroup) { g.Spec.Priority = ptr.To[int32](1) }), Old: podGroup(same),
 		Want: []string{"spec.priority: Invalid value: null: field is immutable"},
 	}, {
 		Name: "claim of nothing", Reason: "a status names only claims of the group", Object: podGroup(func(g *schedulingv1beta1.PodGroup) {
@@ -96,18 +99,21 @@ func TestPodGroupColumns(t *testing.T) {
 		},
 		{
 			Name: "gang", Reason: "the row names the workload of the group",
-			Object: group(schedulingv1beta1.PodGroupSpec{SchedulingPolicy: gang(2), WorkloadRef: &schedulingv1beta1.WorkloadReference{WorkloadName: "w"}}, scheduled),
-			Want:   []any{"x", "Gang", "w", "Scheduled", "30d"},
+			Object: group(schedulingv1beta1.PodGroupSpec{SchedulingPolicy: gang(2), WorkloadRef: &schedulingv1beta1.WorkloadReference{WorkloadName: "w"}},
+				scheduled),
+			Want: []any{"x", "Gang", "w", "Scheduled", "30d"},
 		},
 		{
 			Name: "no place", Reason: "a group whose condition isn't true has no nodes",
-			Object: group(schedulingv1beta1.PodGroupSpec{}, metav1.Condition{Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionFalse}),
-			Want:   []any{"x", "Basic", "<none>", "Unschedulable", "30d"},
+			Object: group(schedulingv1beta1.PodGroupSpec{},
+				metav1.Condition{Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionFalse}),
+			Want: []any{"x", "Basic", "<none>", "Unschedulable", "30d"},
 		},
 		{
 			Name: "preempted", Reason: "the reason of a disruption is more important than the scheduling",
-			Object: group(schedulingv1beta1.PodGroupSpec{}, scheduled, metav1.Condition{Type: schedulingv1beta1.DisruptionTarget, Reason: "PreemptionByScheduler"}),
-			Want:   []any{"x", "Basic", "<none>", "PreemptionByScheduler", "30d"},
+			Object: group(schedulingv1beta1.PodGroupSpec{}, scheduled,
+				metav1.Condition{Type: schedulingv1beta1.DisruptionTarget, Reason: "PreemptionByScheduler"}),
+			Want: []any{"x", "Basic", "<none>", "PreemptionByScheduler", "30d"},
 		},
 	})
 }

@@ -52,14 +52,16 @@ func TestWorkload(t *testing.T) {
 	}, {
 		Name: "tree", Reason: "a group of groups has groups", Gates: allGates, Object: tree(group("a", group("b"))),
 	}, {
-		Name: "same names", Reason: "a reference to a template is its name", Gates: allGates, Object: tree(group("a", group("pods-of-a"), group("a"))),
+		Name: "same names", Reason: "a reference to a template is its name", Gates: allGates,
+		Object: tree(group("a", group("pods-of-a"), group("a"))),
 		Want: []string{
 			`spec.compositePodGroupTemplates[0].compositePodGroupTemplates[0].name: Duplicate value: "pods-of-a"`,
 			`spec.compositePodGroupTemplates[0].compositePodGroupTemplates[1].name: Duplicate value: "a"`,
 			`spec.compositePodGroupTemplates[0].compositePodGroupTemplates[1].podGroupTemplates[0].name: Duplicate value: "pods-of-a"`,
 		},
 	}, {
-		Name: "two priorities in a tree", Reason: "the groups of a workload are scheduled and preempted together", Gates: allGates, Object: tree(first, group("b")),
+		Name: "two priorities in a tree", Reason: "the groups of a workload are scheduled and preempted together",
+		Gates: allGates, Object: tree(first, group("b")),
 		Want: []string{"spec: Invalid value: null: all priority and priorityClassName values must be identical, detected multiple values"},
 	}, {
 		Name: "templates", Reason: "each template has a name and one policy",
@@ -81,12 +83,16 @@ func TestWorkload(t *testing.T) {
 			"spec.controllerRef.name: Required value",
 		},
 	}, {
-		Name: "larger gang", Reason: "the size of a gang can change", Object: workload(template("a", gang(3))), Old: workload(template("a", gang(2))),
+		Name: "larger gang", Reason: "the size of a gang can change", Object: workload(template("a", gang(3))),
+		Old: workload(template("a", gang(2))),
 	}, {
-		Name: "another template", Reason: "groups are made of the old templates", Object: workload(template("b", gang(2))), Old: workload(template("a", gang(2))),
-		Want: []string{"spec.podGroupTemplates[0]: Forbidden: item may not be added", "spec.podGroupTemplates: Forbidden: item may not be removed"},
+		Name: "another template", Reason: "groups are made of the old templates",
+		Object: workload(template("b", gang(2))), Old: workload(template("a", gang(2))),
+		Want: []string{"spec.podGroupTemplates[0]: Forbidden: item may not be added",
+			"spec.podGroupTemplates: Forbidden: item may not be removed"},
 	}, {
-		Name: "another policy", Reason: "the old policy scheduled existing groups", Object: workload(template("a", basic)), Old: workload(template("a", gang(2))),
+		Name: "another policy", Reason: "the old policy scheduled existing groups",
+		Object: workload(template("a", basic)), Old: workload(template("a", gang(2))),
 		Want: []string{
 			"spec.podGroupTemplates[0].schedulingPolicy.basic: Invalid value: null: field is immutable",
 			"spec.podGroupTemplates[0].schedulingPolicy.gang: Invalid value: null: field cannot be cleared once set",

@@ -23,7 +23,8 @@ import (
 var csiDriverKind = registry.Kind{
 	Resource: "csidrivers",
 	Object:   &storagev1.CSIDriver{}, List: &storagev1.CSIDriverList{},
-	Defaults:          []registry.Default{registry.DefaultOf(defaultCSIDriver), registry.DefaultLike[storagev1beta1.CSIDriver](defaultCSIDriver)},
+	Defaults: []registry.Default{registry.DefaultOf(defaultCSIDriver),
+		registry.DefaultLike[storagev1beta1.CSIDriver](defaultCSIDriver)},
 	ReturnDeleted:     true,
 	ConditionalUpdate: true,
 	Printer:           &csiDriverColumns,

@@ -63,7 +63,8 @@ func TestCSINodeCreation(t *testing.T) {
 	registrytest.CheckPrepared(t, registrytest.Table(t, Group), []registrytest.PrepareCase{
 		{
 			Name: "storage health", Reason: "the health of storage is status, and the server ignores the status of the request",
-			Object: &storagev1.CSINode{Status: storagev1.CSINodeStatus{StorageHealth: []storagev1.StorageHealth{{Name: "d.e"}}}}, Want: &storagev1.CSINode{},
+			Object: &storagev1.CSINode{Status: storagev1.CSINodeStatus{StorageHealth: []storagev1.StorageHealth{{Name: "d.e"}}}},
+			Want:   &storagev1.CSINode{},
 		},
 	})
 }

@@ -28,7 +28,8 @@ var storageClassKind = registry.Kind{
 	Resource:   "storageclasses",
 	ShortNames: []string{"sc"},
 	Object:     &storagev1.StorageClass{}, List: &storagev1.StorageClassList{},
-	Defaults:      []registry.Default{registry.DefaultOf(defaultStorageClass), registry.DefaultLike[storagev1beta1.StorageClass](defaultStorageClass)},
+	Defaults: []registry.Default{registry.DefaultOf(defaultStorageClass),
+		registry.DefaultLike[storagev1beta1.StorageClass](defaultStorageClass)},
 	ReturnDeleted: true,
 	Printer:       &storageClassColumns,
 	Hooks: registry.HooksOf[*storagev1.StorageClass]{

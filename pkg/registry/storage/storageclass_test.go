@@ -16,8 +16,9 @@ func TestStorageClassColumns(t *testing.T) {
 	registrytest.CheckColumns(t, registrytest.Table(t, Group), []registrytest.ColumnsCase{
 		{
 			Name: "default class", Reason: "the name has the mark of a default class, and missing fields have the defaults of the API",
-			Object: &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "x", CreationTimestamp: registrytest.MonthAgo(), Annotations: map[string]string{"storageclass.beta.kubernetes.io/is-default-class": "true"}}, Provisioner: "p"},
-			Want:   []any{"x (default)", "p", "Delete", "Immediate", false, "30d"},
+			Object: &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "x", CreationTimestamp: registrytest.MonthAgo(), Annotations: map[string]string{"storageclass.beta.kubernetes.io/is-default-class": "true"}},
+				Provisioner: "p"},
+			Want: []any{"x (default)", "p", "Delete", "Immediate", false, "30d"},
 		},
 	})
 }
@@ -42,7 +43,8 @@ func TestStorageClassErrors(t *testing.T) {
 			Name: "update", Reason: "the fields that say how volumes are made can't change",
 			Object: &storagev1.StorageClass{ObjectMeta: registrytest.ClusterStored("c"), Provisioner: "a", VolumeBindingMode: ptr.To(storagev1.VolumeBindingImmediate),
 				Parameters: map[string]string{"k": "v"}, ReclaimPolicy: ptr.To(corev1.PersistentVolumeReclaimRetain)},
-			Old: &storagev1.StorageClass{ObjectMeta: registrytest.ClusterStored("c"), Provisioner: "b", VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)},
+			Old: &storagev1.StorageClass{ObjectMeta: registrytest.ClusterStored("c"), Provisioner: "b",
+				VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)},
 			Want: []string{
 				"provisioner: Invalid value: null: field is immutable",
 				"parameters: Invalid value: null: field is immutable",

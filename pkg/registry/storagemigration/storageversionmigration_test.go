@@ -44,22 +44,27 @@ func TestStorageVersionMigration(t *testing.T) {
 				`and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`,
 		},
 	}, {
-		name: "something else", reason: "a migration keeps its resource", errs: validateStorageVersionMigrationUpdate(migration("pods", ""), migration("secrets", "")),
+		name: "something else", reason: "a migration keeps its resource",
+		errs: validateStorageVersionMigrationUpdate(migration("pods", ""), migration("secrets", "")),
 		want: []string{`spec: Invalid value: {"Resource":{"group":"","resource":"pods"}}: field is immutable`},
 	}, {
-		name: "no longer anything", reason: "an update is checked as a new migration is", errs: validateStorageVersionMigrationUpdate(migration("", ""), migration("pods", "")),
+		name: "no longer anything", reason: "an update is checked as a new migration is",
+		errs: validateStorageVersionMigrationUpdate(migration("", ""), migration("pods", "")),
 		want: []string{
 			"spec.resource.resource: Required value: resource is required to be set",
 			`spec: Invalid value: {"Resource":{"group":"","resource":""}}: field is immutable`,
 		},
 	}, {
-		name: "no version", reason: "the controller compares versions as numbers", errs: validateStorageVersionMigrationStatusUpdate(migration("pods", "a"), migration("pods", "")),
+		name: "no version", reason: "the controller compares versions as numbers",
+		errs: validateStorageVersionMigrationStatusUpdate(migration("pods", "a"), migration("pods", "")),
 		want: []string{`status.resourceVersion: Invalid value: "a": resource version is not well formed: a`},
 	}, {
-		name: "another version", reason: "later writes are already in the storage version", errs: validateStorageVersionMigrationStatusUpdate(migration("pods", "2"), migration("pods", "1")),
+		name: "another version", reason: "later writes are already in the storage version",
+		errs: validateStorageVersionMigrationStatusUpdate(migration("pods", "2"), migration("pods", "1")),
 		want: []string{`status.resourceVersion: Invalid value: "2": field is immutable`},
 	}, {
-		name: "begun", reason: "the controller sets the version when the migration begins", errs: validateStorageVersionMigrationStatusUpdate(migration("pods", "2"), migration("pods", "")),
+		name: "begun", reason: "the controller sets the version when the migration begins",
+		errs: validateStorageVersionMigrationStatusUpdate(migration("pods", "2"), migration("pods", "")),
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -73,11 +78,14 @@ func TestStorageVersionMigration(t *testing.T) {
 	}{
 		{"running", "the migration is running", []string{"Running"}, nil, ""},
 		{"done", "the migration has rewritten all objects", []string{"Succeeded"}, []string{"Running"}, ""},
-		{"both", "a migration either succeeds or fails", []string{"Succeeded", "Failed"}, nil, "Both success and failed conditions cannot be true at the same time"},
+		{"both", "a migration either succeeds or fails", []string{"Succeeded", "Failed"}, nil,
+			"Both success and failed conditions cannot be true at the same time"},
 		{"done and running", "kube-apiserver doesn't compare the end with Running", []string{"Succeeded", "Running"}, nil, ""},
 		{"failed and running", "kube-apiserver doesn't compare the end with Running", []string{"Failed", "Running"}, nil, ""},
-		{"undone", "a migration that has ended doesn't begin again", nil, []string{"Succeeded"}, "Success condition cannot be set to false once it is true"},
-		{"forgotten", "a migration that has ended doesn't begin again", nil, []string{"Failed"}, "Failed condition cannot be set to false once it is true"},
+		{"undone", "a migration that has ended doesn't begin again", nil, []string{"Succeeded"},
+			"Success condition cannot be set to false once it is true"},
+		{"forgotten", "a migration that has ended doesn't begin again", nil, []string{"Failed"},
+			"Failed condition cannot be set to false once it is true"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -104,7 +112,8 @@ func TestStorageVersionMigrationColumns(t *testing.T) {
 		}
 	}
 	registrytest.CheckColumns(t, registrytest.Table(t, Group), []registrytest.ColumnsCase{
-		{Name: "new", Reason: "the controller hasn't seen the migration", Object: migration(), Want: []any{"x", "deployments.apps", "Unknown"}},
+		{Name: "new", Reason: "the controller hasn't seen the migration", Object: migration(),
+			Want: []any{"x", "deployments.apps", "Unknown"}},
 		{
 			Name: "failed", Reason: "the last condition of a known type that is true counts",
 			Object: migration(metav1.Condition{Type: "Running", Status: "True"}, metav1.Condition{Type: "Failed", Status: "True"},

@@ -19,7 +19,8 @@ func TestPercent(t *testing.T) {
 	}{
 		{"all", "100% is the greatest part", intstr.FromString("100%"), 100, true, true},
 		{"more than all", "no more than all pods can be unavailable", intstr.FromString("101%"), 101, true, false},
-		{"greater than an int", "a number with many digits is a percentage, too", intstr.FromString("99999999999999999999%"), math.MaxInt, true, false},
+		{"greater than an int", "a number with many digits is a percentage, too",
+			intstr.FromString("99999999999999999999%"), math.MaxInt, true, false},
 		{"leading zeros", "leading zeros don't change the number", intstr.FromString("0000000000000000000000100%"), 100, true, true},
 		{"number", "a number of pods has no limit", intstr.FromInt32(101), 0, false, true},
 		{"text", "IntOrPercent reports a text that isn't a percentage", intstr.FromString("-101%"), 0, false, true},

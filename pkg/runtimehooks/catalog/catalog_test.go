@@ -111,16 +111,24 @@ func TestRegister(t *testing.T) {
 	}{
 		{name: "hook", reason: "the name of the function is the name of the hook", gv: groupV1, hook: BeforeBackup},
 		{name: "again", reason: "packages that share hooks may each add them", gv: groupV1, hook: BeforeRestore},
-		{name: "no group", reason: "a path begins with the group", gv: schema.GroupVersion{Version: "v1"}, hook: BeforeBackup, want: "must have a group and a version"},
-		{name: "no version", reason: "a path has the version", gv: schema.GroupVersion{Group: "g"}, hook: BeforeBackup, want: "must have a group and a version"},
+		{name: "no group", reason: "a path begins with the group", gv: schema.GroupVersion{Version: "v1"},
+			hook: BeforeBackup, want: "must have a group and a version"},
+		{name: "no version", reason: "a path has the version", gv: schema.GroupVersion{Group: "g"}, hook: BeforeBackup,
+			want: "must have a group and a version"},
 		{name: "nil", reason: "a hook is a function, and nil is no function", gv: groupV1, want: "got <nil>"},
 		{name: "no function", reason: "the types come from a function", gv: groupV1, hook: 3, want: "got int"},
-		{name: "literal", reason: "the name comes from the function", gv: groupV1, hook: func(*requestV1, *responseV1) {}, want: "got the function literal"},
-		{name: "result", reason: "a hook returns nothing, and fills its response", gv: groupV1, hook: TwoResults, want: "must be a func(*Request, *Response)"},
-		{name: "structs", reason: "only pointers are objects", gv: groupV1, hook: NoPointers, want: "the request of the function, catalog_test.requestV1, must be a pointer"},
-		{name: "response is no object", reason: "a response must implement runtime.Object", gv: groupV1, hook: NoObject, want: "the response of the function, *struct {}, must be a pointer"},
-		{name: "three parameters", reason: "a hook has two parameters: a request and a response", gv: groupV1, hook: ThreeParameters, want: "must be a func(*Request, *Response)"},
-		{name: "other types", reason: "a version of a hook never changes", gv: groupV1, hook: newerHooks.BeforeBackup, want: "is already registered with function"},
+		{name: "literal", reason: "the name comes from the function", gv: groupV1,
+			hook: func(*requestV1, *responseV1) {}, want: "got the function literal"},
+		{name: "result", reason: "a hook returns nothing, and fills its response", gv: groupV1, hook: TwoResults,
+			want: "must be a func(*Request, *Response)"},
+		{name: "structs", reason: "only pointers are objects", gv: groupV1, hook: NoPointers,
+			want: "the request of the function, catalog_test.requestV1, must be a pointer"},
+		{name: "response is no object", reason: "a response must implement runtime.Object", gv: groupV1, hook: NoObject,
+			want: "the response of the function, *struct {}, must be a pointer"},
+		{name: "three parameters", reason: "a hook has two parameters: a request and a response", gv: groupV1,
+			hook: ThreeParameters, want: "must be a func(*Request, *Response)"},
+		{name: "other types", reason: "a version of a hook never changes", gv: groupV1, hook: newerHooks.BeforeBackup,
+			want: "is already registered with function"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -157,14 +165,16 @@ func TestRegisterTwoDefinitions(t *testing.T) {
 		definition   catalog.Definition
 		want         []string // parts of the error
 	}{
-		{name: "the same", reason: "packages that share hooks may each add them", definition: catalog.Define(BeforeBackup, catalog.Metadata{Tags: []string{"a"}})},
+		{name: "the same", reason: "packages that share hooks may each add them",
+			definition: catalog.Define(BeforeBackup, catalog.Metadata{Tags: []string{"a"}})},
 		{
 			name: "other function", reason: "the error names both functions, so that a developer finds both packages",
 			definition: catalog.Define(sameTypes{}.BeforeBackup, catalog.Metadata{Tags: []string{"a"}}), want: []string{first, second},
 		},
 		{
 			name: "other metadata", reason: "a hook can't be deprecated for one of two packages alone",
-			definition: catalog.Define(BeforeBackup, catalog.Metadata{Tags: []string{"a"}, Deprecated: true}), want: []string{"Deprecated:false", "Deprecated:true"},
+			definition: catalog.Define(BeforeBackup, catalog.Metadata{Tags: []string{"a"}, Deprecated: true}),
+			want:       []string{"Deprecated:false", "Deprecated:true"},
 		},
 	} {
 		for calls, register := range map[string]func(*catalog.Catalog) error{

@@ -85,13 +85,15 @@ func TestChecks(t *testing.T) {
 			r.Status, r.Message = hooksv1.ResponseStatusFailure, "no"
 		})},
 		{
-			name: "discovery differs", reason: "each answer to Discovery must list the same handlers", want: []string{"sameDiscovery"}, err: "must list the same handlers",
+			name: "discovery differs", reason: "each answer to Discovery must list the same handlers",
+			want: []string{"sameDiscovery"}, err: "must list the same handlers",
 			extension: instead(good(t), http.MethodPost, "/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery", func(w http.ResponseWriter, _ *http.Request) {
 				fmt.Fprintf(w, `{"status":"Success","handlers":[{"name":"v","timeoutSeconds":%d,"requestHook":{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v1alpha1","hook":"DiscoverVariables"}}]}`, min(discoveries.Add(1), 2))
 			}),
 		},
 		{
-			name: "second call fails", reason: "the handler doesn't expect to be called again", want: []string{"idempotence", "determinism"}, err: "the first call succeeds",
+			name: "second call fails", reason: "the handler doesn't expect to be called again",
+			want: []string{"idempotence", "determinism"}, err: "the first call succeeds",
 			extension: with(t, func(_ context.Context, r *clusterapi.DiscoverVariablesRequest, response *clusterapi.DiscoverVariablesResponse) {
 				response.Status = hooksv1.ResponseStatusSuccess
 				if n := calls.Add(1); n%2 == 0 { // of the two calls of idempotence and of determinism, the second fails
@@ -106,7 +108,8 @@ func TestChecks(t *testing.T) {
 			}),
 		},
 		{
-			name: "slow", reason: "the answer takes most of the timeout", want: []string{"latency"}, err: "must take at most half of the timeout of 1s",
+			name: "slow", reason: "the answer takes most of the timeout", want: []string{"latency"},
+			err: "must take at most half of the timeout of 1s",
 			extension: with(t, func(ctx context.Context, _ *clusterapi.DiscoverVariablesRequest, r *clusterapi.DiscoverVariablesResponse) {
 				timer := time.NewTimer(600 * time.Millisecond)
 				defer timer.Stop()
@@ -118,20 +121,25 @@ func TestChecks(t *testing.T) {
 			}, extension.Timeout(time.Second)),
 		},
 		{
-			name: "takes anything", reason: "the handler doesn't read its request", want: []string{"badInput"}, err: `the answer to the body "" must be an HTTP error or have the status Failure, got the status "Success"`,
+			name: "takes anything", reason: "the handler doesn't read its request", want: []string{"badInput"},
+			err:       `the answer to the body "" must be an HTTP error or have the status Failure, got the status "Success"`,
 			extension: instead(good(t), http.MethodPost, variablesPath, succeed),
 		},
 		{
-			name: "takes any method", reason: "a GET must not call a hook", want: []string{"method"}, err: "the answer to a GET must be an HTTP error",
+			name: "takes any method", reason: "a GET must not call a hook", want: []string{"method"},
+			err:       "the answer to a GET must be an HTTP error",
 			extension: instead(good(t), http.MethodGet, variablesPath, succeed),
 		},
 		{
-			name: "takes any name", reason: "a handler that is gone must not answer", want: []string{"unknownHandler"}, err: "must be an HTTP error, such as 404, got HTTP status 200",
+			name: "takes any name", reason: "a handler that is gone must not answer", want: []string{"unknownHandler"},
+			err:       "must be an HTTP error, such as 404, got HTTP status 200",
 			extension: instead(good(t), http.MethodPost, "/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovervariables/a-", succeed),
 		},
 		{
-			name: "no status", reason: "callers accept two statuses", want: []string{"protocol", "idempotence", "determinism", "latency", "badInput"}, err: "neither Success nor Failure",
-			extension: instead(good(t), http.MethodPost, variablesPath, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) }),
+			name: "no status", reason: "callers accept two statuses",
+			want: []string{"protocol", "idempotence", "determinism", "latency", "badInput"}, err: "neither Success nor Failure",
+			extension: instead(good(t), http.MethodPost, variablesPath,
+				func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) }),
 		},
 		{
 			name: "error that a policy hides", reason: "the failure policy doesn't hide an error from the checks", err: "HTTP status 500",
@@ -141,7 +149,8 @@ func TestChecks(t *testing.T) {
 			}, extension.FailurePolicy(hooksv1.FailurePolicyIgnore)),
 		},
 		{
-			name: "strict", reason: "an extension that refuses unknown fields fails with newer callers", want: []string{"unknownFields"}, err: "HTTP status 400",
+			name: "strict", reason: "an extension that refuses unknown fields fails with newer callers",
+			want: []string{"unknownFields"}, err: "HTTP status 400",
 			extension: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 				body, err := io.ReadAll(req.Body)
 				if err != nil || bytes.Contains(body, []byte("aFieldOfTheFuture")) {

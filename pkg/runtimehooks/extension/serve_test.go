@@ -31,8 +31,9 @@ func certificate(t *testing.T, dir, name string) tls.Certificate {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
@@ -72,7 +73,8 @@ func TestServe(t *testing.T) {
 	hello := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { _, _ = io.WriteString(w, req.Proto) })
 	go func() {
 		served <- extension.Serve(ctx, listener, hello, extension.TLS{
-			CertFile: filepath.Join(dir, "tls.crt"), KeyFile: filepath.Join(dir, "tls.key"), ClientCAFile: filepath.Join(clientDir, "tls.crt"),
+			CertFile: filepath.Join(dir, "tls.crt"), KeyFile: filepath.Join(dir, "tls.key"),
+			ClientCAFile: filepath.Join(clientDir, "tls.crt"),
 		})
 	}()
 	get := func(certificates ...tls.Certificate) (body, issuer string, err error) {
@@ -114,8 +116,11 @@ func TestServeRefusesFiles(t *testing.T) {
 	}{
 		{"none", "there is no HTTPS without a certificate", extension.TLS{}, "serving certificate"},
 		{"no key", "a certificate needs its key", extension.TLS{CertFile: cert, KeyFile: cert}, "serving certificate"},
-		{"missing authorities", "all callers would be refused", extension.TLS{CertFile: cert, KeyFile: key, ClientCAFile: filepath.Join(dir, "ca.crt")}, "authorities of callers"},
-		{"no authorities", "all callers would be refused", extension.TLS{CertFile: cert, KeyFile: key, ClientCAFile: key}, "must have certificates in PEM"},
+		{"missing authorities", "all callers would be refused",
+			extension.TLS{CertFile: cert, KeyFile: key, ClientCAFile: filepath.Join(dir, "ca.crt")},
+			"authorities of callers"},
+		{"no authorities", "all callers would be refused",
+			extension.TLS{CertFile: cert, KeyFile: key, ClientCAFile: key}, "must have certificates in PEM"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

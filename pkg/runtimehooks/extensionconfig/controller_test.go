@@ -267,7 +267,8 @@ func TestWarmUp(t *testing.T) {
 		then         func(*world)
 		want         []string
 	}{
-		{"the failed extension works", "all extensions are discovered", func(w *world) { w.becomes("b", working) }, []string{"quota.a", "quota.b", "quota.c"}},
+		{"the failed extension works", "all extensions are discovered", func(w *world) { w.becomes("b", working) },
+			[]string{"quota.a", "quota.b", "quota.c"}},
 		{"the failed extension is deleted", "all remaining extensions are discovered", func(w *world) {
 			w.check(w.configs.Delete(w.t.Context(), "b", metav1.DeleteOptions{}))
 		}, []string{"quota.a", "quota.c"}},

@@ -41,7 +41,8 @@ func setPaused(status *runtimev1.ExtensionConfigStatus, generation int64, paused
 
 func setDiscovered(status *runtimev1.ExtensionConfigStatus, generation int64, err error) {
 	condition := metav1.Condition{
-		Type: runtimev1.DiscoveredCondition, Status: metav1.ConditionTrue, Reason: runtimev1.DiscoveredReason, ObservedGeneration: generation,
+		Type: runtimev1.DiscoveredCondition, Status: metav1.ConditionTrue, Reason: runtimev1.DiscoveredReason,
+		ObservedGeneration: generation,
 	}
 	legacy := runtimev1.LegacyCondition{Type: runtimev1.DiscoveredCondition, Status: metav1.ConditionTrue}
 	if err != nil {

@@ -369,7 +369,8 @@ func TestNamespaceSelector(t *testing.T) {
 	w := newWorld(t)
 	w.labels["default"], w.labels["other"] = map[string]string{"env": "test"}, map[string]string{}
 	for name, selector := range map[string]*metav1.LabelSelector{
-		"all": nil, "empty": {}, "matching": {MatchLabels: map[string]string{"env": "test"}}, "others": {MatchLabels: map[string]string{"env": "prod"}},
+		"all": nil, "empty": {}, "matching": {MatchLabels: map[string]string{"env": "test"}},
+		"others": {MatchLabels: map[string]string{"env": "prod"}},
 	} {
 		e, err := extension.New(extension.Options{Catalog: w.catalog}, answering("a", success("", 0)))
 		if err != nil {
@@ -386,7 +387,8 @@ func TestNamespaceSelector(t *testing.T) {
 	}{
 		{namespace: "default", reason: "the labels of the namespace match the selector", want: []string{"a.all", "a.empty", "a.matching"}},
 		{namespace: "other", reason: "a namespace without the label isn't selected", want: []string{"a.all", "a.empty"}},
-		{namespace: "missing", reason: "a namespace that can't be read fails the call: its labels are unknown", err: `namespace "missing" not found`},
+		{namespace: "missing", reason: "a namespace that can't be read fails the call: its labels are unknown",
+			err: `namespace "missing" not found`},
 		{namespace: "", reason: "an object without a namespace has no labels that a selector could match", err: "has no namespace"},
 	} {
 		t.Run(test.namespace, func(t *testing.T) {
@@ -421,10 +423,16 @@ func TestCallExtensionRefusesMistakes(t *testing.T) {
 		response     hooksv1.ResponseObject
 		want         string
 	}{
-		{"unknown handler", "a name that is wrong is a mistake of the caller", clusterapi.BeforeClusterCreate, "b.a", request(nil), response, `no extension has a handler "b.a"`},
-		{"other hook", "a handler answers only calls of its own hook", clusterapi.BeforeClusterDelete, "a.a", &clusterapi.BeforeClusterDeleteRequest{}, &clusterapi.BeforeClusterDeleteResponse{}, "implements hook"},
-		{"other request", "the request and the response must have the types of the hook", clusterapi.BeforeClusterCreate, "a.a", &clusterapi.BeforeClusterDeleteRequest{}, response, "the request of hook"},
-		{"other response", "the request and the response must have the types of the hook", clusterapi.BeforeClusterCreate, "a.a", request(nil), &clusterapi.BeforeClusterDeleteResponse{}, "the response of hook"},
+		{"unknown handler", "a name that is wrong is a mistake of the caller", clusterapi.BeforeClusterCreate, "b.a",
+			request(nil), response, `no extension has a handler "b.a"`},
+		{"other hook", "a handler answers only calls of its own hook", clusterapi.BeforeClusterDelete, "a.a",
+			&clusterapi.BeforeClusterDeleteRequest{}, &clusterapi.BeforeClusterDeleteResponse{}, "implements hook"},
+		{"other request", "the request and the response must have the types of the hook",
+			clusterapi.BeforeClusterCreate, "a.a", &clusterapi.BeforeClusterDeleteRequest{}, response,
+			"the request of hook"},
+		{"other response", "the request and the response must have the types of the hook",
+			clusterapi.BeforeClusterCreate, "a.a", request(nil), &clusterapi.BeforeClusterDeleteResponse{},
+			"the response of hook"},
 		{"unknown hook", "only hooks of the catalog can be called", newWorld, "a.a", request(nil), response, "no hook for function"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

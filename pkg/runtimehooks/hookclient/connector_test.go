@@ -89,9 +89,14 @@ func TestService(t *testing.T) {
 		service      runtimev1.ServiceReference
 		want, err    string
 	}{
-		{name: "default port", reason: "the port is 443", service: runtimev1.ServiceReference{Namespace: "hooks", Name: "quota"}, want: "quota.hooks.svc:443"},
-		{name: "other name", reason: "the certificate is for another service", service: runtimev1.ServiceReference{Namespace: "hooks", Name: "other", Port: ptr.To[int32](8443)}, err: "not other.hooks.svc"},
-		{name: "no address", reason: "the resolver has no address for the service", service: runtimev1.ServiceReference{Namespace: "hooks", Name: "missing"}, err: "no address for hooks/missing:443"},
+		{name: "default port", reason: "the port is 443",
+			service: runtimev1.ServiceReference{Namespace: "hooks", Name: "quota"}, want: "quota.hooks.svc:443"},
+		{name: "other name", reason: "the certificate is for another service",
+			service: runtimev1.ServiceReference{Namespace: "hooks", Name: "other", Port: ptr.To[int32](8443)},
+			err:     "not other.hooks.svc"},
+		{name: "no address", reason: "the resolver has no address for the service",
+			service: runtimev1.ServiceReference{Namespace: "hooks", Name: "missing"},
+			err:     "no address for hooks/missing:443"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			connection, err := connector.Connect(runtimev1.ClientConfig{Service: test.service, CABundle: id.pem})
@@ -156,12 +161,17 @@ func TestBaseURL(t *testing.T) {
 		config       runtimev1.ClientConfig
 		want, err    string
 	}{
-		{name: "url", reason: "a prefix stays", config: runtimev1.ClientConfig{URL: "https://a.example/prefix"}, want: "https://a.example/prefix"},
-		{name: "service", reason: "the URL has the DNS name that is in the certificates of services", config: runtimev1.ClientConfig{Service: service}, want: "https://s.n.svc:443/hooks"},
+		{name: "url", reason: "a prefix stays", config: runtimev1.ClientConfig{URL: "https://a.example/prefix"},
+			want: "https://a.example/prefix"},
+		{name: "service", reason: "the URL has the DNS name that is in the certificates of services",
+			config: runtimev1.ClientConfig{Service: service}, want: "https://s.n.svc:443/hooks"},
 		{name: "neither", reason: "a configuration needs a url or a service", err: "neither a url nor a service"},
-		{name: "both", reason: "the connector would ignore the url or the service", config: runtimev1.ClientConfig{URL: "https://a.example", Service: service}, err: "a url and a service"},
-		{name: "http", reason: "an extension can't authenticate callers without TLS", config: runtimev1.ClientConfig{URL: "http://a.example"}, err: "must be of the form"},
-		{name: "no url", reason: "the URL doesn't parse", config: runtimev1.ClientConfig{URL: "https://[::1"}, err: "spec.clientConfig.url"},
+		{name: "both", reason: "the connector would ignore the url or the service",
+			config: runtimev1.ClientConfig{URL: "https://a.example", Service: service}, err: "a url and a service"},
+		{name: "http", reason: "an extension can't authenticate callers without TLS",
+			config: runtimev1.ClientConfig{URL: "http://a.example"}, err: "must be of the form"},
+		{name: "no url", reason: "the URL doesn't parse", config: runtimev1.ClientConfig{URL: "https://[::1"},
+			err: "spec.clientConfig.url"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

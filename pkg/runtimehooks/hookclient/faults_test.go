@@ -82,13 +82,15 @@ func TestFaults(t *testing.T) {
 	}, {
 		name:   "wrong kind",
 		reason: "the response belongs to another hook",
-		fault:  answer(http.StatusOK, `{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v1alpha1","kind":"DiscoveryResponse","status":"Success"}`),
-		want:   "the response is a hooks.runtime.cluster.x-k8s.io/v1alpha1, Kind=DiscoveryResponse",
+		fault: answer(http.StatusOK,
+			`{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v1alpha1","kind":"DiscoveryResponse","status":"Success"}`),
+		want: "the response is a hooks.runtime.cluster.x-k8s.io/v1alpha1, Kind=DiscoveryResponse",
 	}, {
 		name:   "wrong version",
 		reason: "the response belongs to another version of the hook",
-		fault:  answer(http.StatusOK, `{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v1alpha2","kind":"BeforeClusterCreateResponse","status":"Success"}`),
-		want:   "the response is a hooks.runtime.cluster.x-k8s.io/v1alpha2",
+		fault: answer(http.StatusOK,
+			`{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v1alpha2","kind":"BeforeClusterCreateResponse","status":"Success"}`),
+		want: "the response is a hooks.runtime.cluster.x-k8s.io/v1alpha2",
 	}, {
 		name:   "negative time",
 		reason: "a time before now blocks nothing",

@@ -59,7 +59,8 @@ func (t *Trace) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		serve = func(http.ResponseWriter, *http.Request) error {
 			return statusOf(&trace.Error{
 				Code: http.StatusNotFound, Reason: string(metav1.StatusReasonNotFound),
-				Message: fmt.Sprintf("%s %s isn't served: the server serves GET %s, GET %s, GET %s, and GET and POST %s and %s", req.Method, req.URL.Path, Prefix, RequestsPath, MatrixPath, WhyPath, SignInPath),
+				Message: fmt.Sprintf("%s %s isn't served: the server serves GET %s, GET %s, GET %s, and GET and POST %s and %s",
+					req.Method, req.URL.Path, Prefix, RequestsPath, MatrixPath, WhyPath, SignInPath),
 			})
 		}
 	}

@@ -56,8 +56,10 @@ func TestRequests(t *testing.T) {
 		{"resource", "the parameter resource selects requests for the resource", "resource=pods", 200, "web web db"},
 		{"kind", "the parameter resource may be a kind", "resource=Pod", 200, "web web db"},
 		{"namespace", "the object is in the namespace", "resource=pods&namespace=a", 200, "web db"},
-		{"namespace of a namespace", "only the first value of a parameter counts, and no resource has the name ns", "resource=ns&namespace=a&resource=namespaces", 200, ""},
-		{"cluster scope", "the parameter namespace doesn't matter for resources without namespaces", "resource=namespaces&namespace=default", 200, "a"},
+		{"namespace of a namespace", "only the first value of a parameter counts, and no resource has the name ns",
+			"resource=ns&namespace=a&resource=namespaces", 200, ""},
+		{"cluster scope", "the parameter namespace doesn't matter for resources without namespaces",
+			"resource=namespaces&namespace=default", 200, "a"},
 		{"name", "several resources may have the name", "name=web", 200, "web web"},
 		{"user", "the user made the request", "user=bob", 200, "web db"},
 		{"limit", "the limit selects the last requests", "limit=2", 200, "a db"},
@@ -98,10 +100,16 @@ func TestRefusedCreation(t *testing.T) {
 		want string
 	}{
 		{"none", "no request is recorded", nil, ""},
-		{"create", "authorization refused the creation of an object whose name it didn't see", []trace.Request{refused("create", "pods", "a", "", "ann")}, "ann"},
-		{"last", "the last request is the one that the user asks about", []trace.Request{refused("create", "pods", "a", "", "ann"), refused("create", "pods", "a", "", "bob")}, "bob"},
-		{"collection", "the deletion of a collection creates no object", []trace.Request{refused("create", "pods", "a", "", "ann"), refused("deletecollection", "pods", "a", "", "bob")}, "ann"},
-		{"collection alone", "the deletion of a collection creates no object", []trace.Request{refused("deletecollection", "pods", "a", "", "bob")}, ""},
+		{"create", "authorization refused the creation of an object whose name it didn't see",
+			[]trace.Request{refused("create", "pods", "a", "", "ann")}, "ann"},
+		{"last", "the last request is the one that the user asks about",
+			[]trace.Request{refused("create", "pods", "a", "", "ann"), refused("create", "pods", "a", "", "bob")},
+			"bob"},
+		{"collection", "the deletion of a collection creates no object",
+			[]trace.Request{refused("create", "pods", "a", "", "ann"), refused("deletecollection", "pods", "a", "", "bob")},
+			"ann"},
+		{"collection alone", "the deletion of a collection creates no object",
+			[]trace.Request{refused("deletecollection", "pods", "a", "", "bob")}, ""},
 		{"other object", "the request is for another object", []trace.Request{refused("create", "pods", "a", "db", "ann")}, ""},
 		{"other namespace", "the request is for another namespace", []trace.Request{refused("create", "pods", "b", "", "ann")}, ""},
 		{"other resource", "the request is for another resource", []trace.Request{refused("create", "namespaces", "a", "", "ann")}, ""},
@@ -139,10 +147,14 @@ func TestWrongEvaluations(t *testing.T) {
 	d := traceOf(t, recorder.Limits{})
 	for _, test := range []struct{ name, reason, body, want string }{
 		{"empty", "an evaluation is an object", "", "the body must be an Evaluation: EOF"},
-		{"misspelt field", "the evaluation would silently be of a creation", `{"opration":"UPDATE"}`, `the body must be an Evaluation: json: unknown field "opration"`},
-		{"groups alone", "the groups would silently be ignored", `{"groups":["a"],"object":{}}`, "groups: are the groups of a user, so user must be set"},
-		{"no object", "the object names the resource", `{"webhook":"ValidatingWebhookConfiguration/a"}`, "object: must be the object of the request"},
-		{"no webhook", "the error names the field and the forms that are right", `{"webhook":"a","object":{}}`, `webhook "a": must be MutatingWebhookConfiguration/NAME`},
+		{"misspelt field", "the evaluation would silently be of a creation", `{"opration":"UPDATE"}`,
+			`the body must be an Evaluation: json: unknown field "opration"`},
+		{"groups alone", "the groups would silently be ignored", `{"groups":["a"],"object":{}}`,
+			"groups: are the groups of a user, so user must be set"},
+		{"no object", "the object names the resource", `{"webhook":"ValidatingWebhookConfiguration/a"}`,
+			"object: must be the object of the request"},
+		{"no webhook", "the error names the field and the forms that are right", `{"webhook":"a","object":{}}`,
+			`webhook "a": must be MutatingWebhookConfiguration/NAME`},
 	} {
 		w := httptest.NewRecorder()
 		d.ServeHTTP(w, httptest.NewRequest(http.MethodPost, WhyPath, strings.NewReader(test.body)))
@@ -202,10 +214,13 @@ func TestValidateOptions(t *testing.T) {
 		want         string
 	}{
 		{"defaults", "a server needs no flag", func(*Options) {}, ""},
-		{"requests", "there is no negative number of requests", func(o *Options) { o.Requests = -1 }, "--trace-requests -1: must be at least 0"},
+		{"requests", "there is no negative number of requests", func(o *Options) { o.Requests = -1 },
+			"--trace-requests -1: must be at least 0"},
 		{"bytes", "requests need memory", func(o *Options) { o.Bytes = 0 }, "--trace-bytes 0: must be more than 0"},
-		{"secrets", "a server that remembers no requests has no secrets to remember", func(o *Options) { o.Secrets = true }, "--trace-secrets: give --trace-requests too"},
-		{"secrets with denials", "with ExplainDenials, the server remembers requests", func(o *Options) { o.Secrets, o.ExplainDenials = true, true }, ""},
+		{"secrets", "a server that remembers no requests has no secrets to remember",
+			func(o *Options) { o.Secrets = true }, "--trace-secrets: give --trace-requests too"},
+		{"secrets with denials", "with ExplainDenials, the server remembers requests",
+			func(o *Options) { o.Secrets, o.ExplainDenials = true, true }, ""},
 	} {
 		o := NewOptions()
 		test.change(o)

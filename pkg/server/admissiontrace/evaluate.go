@@ -203,7 +203,8 @@ func (e *evaluator) stored(ctx context.Context, filter recorder.Filter) (Evaluat
 	found, err := e.Mapper.ResourceFor(asked.WithVersion(""))
 	if err != nil {
 		return Evaluation{}, statusOf(&trace.Error{
-			Code: http.StatusNotFound, Reason: string(metav1.StatusReasonNotFound), Message: fmt.Sprintf("the server has no resource %q", asked),
+			Code: http.StatusNotFound, Reason: string(metav1.StatusReasonNotFound),
+			Message: fmt.Sprintf("the server has no resource %q", asked),
 		})
 	}
 	from := resource{found, filter.Namespace}

@@ -36,7 +36,8 @@ func hashOf(element string) string {
 func show(w http.ResponseWriter, _ *http.Request) error {
 	for name, value := range map[string]string{
 		"Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": pagePolicy(), "Cache-Control": "no-store",
-		"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin",
+		"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+		"Cross-Origin-Opener-Policy": "same-origin",
 	} {
 		w.Header().Set(name, value)
 	}

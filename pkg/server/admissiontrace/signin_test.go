@@ -28,7 +28,8 @@ func TestSessions(t *testing.T) {
 			return s.user(token, false)
 		}, true},
 		{"too late", "the time is over", -time.Second, func(s *sessions, token string) user.Info { return s.user(token, false) }, false},
-		{"another secret", "secrets can't be guessed", time.Hour, func(s *sessions, token string) user.Info { return s.user(token+"x", false) }, false},
+		{"another secret", "secrets can't be guessed", time.Hour,
+			func(s *sessions, token string) user.Info { return s.user(token+"x", false) }, false},
 		{"many others", "the number of secrets is bounded, and the secret that expires first is dropped", time.Hour, func(s *sessions, token string) user.Info {
 			for range maxSessions {
 				s.begin(&user.DefaultInfo{Name: "bob"})

@@ -73,7 +73,9 @@ func TestAnswers(t *testing.T) {
 		want         []apidiscoveryv2.APIVersionDiscovery
 		settled      bool
 	}{
-		{"nothing", "the resources of the server aren't known before an answer", func(*testing.T, *Aggregator, *remoteAPI, *scripted) {}, []apidiscoveryv2.APIVersionDiscovery{unknown}, false},
+		{"nothing", "the resources of the server aren't known before an answer",
+			func(*testing.T, *Aggregator, *remoteAPI, *scripted) {}, []apidiscoveryv2.APIVersionDiscovery{unknown},
+			false},
 		{"answer", "an answer has the resources of the server", func(_ *testing.T, a *Aggregator, r *remoteAPI, m *scripted) {
 			m.ask()
 			a.listing.answered(r.gv, version("hammers"))

@@ -40,7 +40,8 @@ func TestUnwritten(t *testing.T) {
 		{"no client has read APIServices, so none is written", nil, nil, nil},
 		{"the first write failed", func() { a.local.use(t.Context()) }, full, full},
 		{"the next write succeeded", func() { a.local.use(t.Context()) }, nil, nil},
-		{"a later write failed, but a complete write has succeeded before", func() { a.local.deleted(); a.local.use(t.Context()) }, full, nil},
+		{"a later write failed, but a complete write has succeeded before",
+			func() { a.local.deleted(); a.local.use(t.Context()) }, full, nil},
 	} {
 		writer.err = step.write
 		if step.before != nil {

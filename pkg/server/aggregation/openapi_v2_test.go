@@ -78,7 +78,8 @@ func TestSwaggers(t *testing.T) {
 	}{{"v1.b", 1}, {"v1.a", 1}, {"v1.c", 2}} {
 		r := newRemote(a, &apiregistrationv1.APIService{
 			ObjectMeta: metav1.ObjectMeta{Name: s.name},
-			Spec:       apiregistrationv1.APIServiceSpec{Group: s.name[3:], Version: "v1", GroupPriorityMinimum: s.priority, Service: &apiregistrationv1.ServiceReference{}},
+			Spec: apiregistrationv1.APIServiceSpec{Group: s.name[3:], Version: "v1",
+				GroupPriorityMinimum: s.priority, Service: &apiregistrationv1.ServiceReference{}},
 		})
 		r.swagger.part = cached.Result[*spec.Swagger]{Value: &spec.Swagger{}, Etag: s.name}
 		a.remotes.replace(r.gv, r)

@@ -27,13 +27,16 @@ func TestServiceChanged(t *testing.T) {
 		object       any
 		want         bool
 	}{
-		{"its service", "the Service of the server may have another address now", &corev1.Service{ObjectMeta: meta("tools", "hammer")}, true},
+		{"its service", "the Service of the server may have another address now",
+			&corev1.Service{ObjectMeta: meta("tools", "hammer")}, true},
 		{"another service", "the server has another Service", &corev1.Service{ObjectMeta: meta("tools", "saw")}, false},
-		{"another namespace", "a Service in another namespace is another Service", &corev1.Service{ObjectMeta: meta("toys", "hammer")}, false},
+		{"another namespace", "a Service in another namespace is another Service",
+			&corev1.Service{ObjectMeta: meta("toys", "hammer")}, false},
 		{"its slice", "the label names the Service of an EndpointSlice", sliceOf("hammer"), true},
 		{"another's slice", "the EndpointSlice belongs to another Service", sliceOf("saw"), false},
 		{"its endpoints", "Endpoints have the name of their Service", &corev1.Endpoints{ObjectMeta: meta("tools", "hammer")}, true},
-		{"a deletion that was missed", "the last known object names its Service", cache.DeletedFinalStateUnknown{Obj: sliceOf("hammer")}, true},
+		{"a deletion that was missed", "the last known object names its Service",
+			cache.DeletedFinalStateUnknown{Obj: sliceOf("hammer")}, true},
 	} {
 		a, r := with(t, nil)
 		r.service.Spec.Service = &apiregistrationv1.ServiceReference{Namespace: "tools", Name: "hammer"}

@@ -100,8 +100,9 @@ func issueClientCert(t *testing.T, name string) (*cryptox509.CertPool, *cryptox5
 	}
 	now := time.Now()
 	template := &cryptox509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name + "'s"}, NotBefore: now.Add(-time.Minute), NotAfter: now.Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: cryptox509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name + "'s"}, NotBefore: now.Add(-time.Minute),
+		NotAfter: now.Add(time.Hour),
+		IsCA:     true, BasicConstraintsValid: true, KeyUsage: cryptox509.KeyUsageCertSign,
 	}
 	authority := create(template, template, keys[0], keys[0])
 	pool := cryptox509.NewCertPool()

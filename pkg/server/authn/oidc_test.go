@@ -70,8 +70,10 @@ func TestIssuersThatCannotBe(t *testing.T) {
 		change       func(*apiserver.Issuer)
 		want         string
 	}{
-		{"authority", "the text has no certificate", func(i *apiserver.Issuer) { i.CertificateAuthority = "x" }, "the certificate authority of the issuer must be certificates in PEM: "},
-		{"egress", "the server has no egress selector", func(i *apiserver.Issuer) { i.EgressSelectorType = "cluster" }, `egressSelectorType "cluster": leave the field out`},
+		{"authority", "the text has no certificate", func(i *apiserver.Issuer) { i.CertificateAuthority = "x" },
+			"the certificate authority of the issuer must be certificates in PEM: "},
+		{"egress", "the server has no egress selector", func(i *apiserver.Issuer) { i.EgressSelectorType = "cluster" },
+			`egressSelectorType "cluster": leave the field out`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

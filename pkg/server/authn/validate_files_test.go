@@ -28,9 +28,11 @@ func TestProxiesAreDistinctFromClients(t *testing.T) {
 		refused          bool
 	}{
 		{"the same authority", "each client's certificate is a proxy's", one, one, nil, true},
-		{"one authority of several", "the certificates of this authority are those of clients and of proxies", one + another, third + another, nil, true},
+		{"one authority of several", "the certificates of this authority are those of clients and of proxies",
+			one + another, third + another, nil, true},
 		{"different authorities", "no client has a proxy's certificate", one, another, nil, false},
-		{"the same authority, with names", "the proxies' certificates have a name that the clients' don't have", one, one, []string{"proxy"}, false},
+		{"the same authority, with names", "the proxies' certificates have a name that the clients' don't have", one,
+			one, []string{"proxy"}, false},
 		{"no clients", "no client has a certificate", "", one, nil, false},
 		{"no proxies", "the server trusts no headers", one, "", nil, false},
 	} {

@@ -53,10 +53,16 @@ func TestReloadModes(t *testing.T) {
 	built := buildFile(t, configHead+denyMode+rbacMode)
 	for _, test := range []struct{ name, reason, content, want string }{
 		{"another order", "modes may be reordered", configHead + rbacMode + denyMode, ""},
-		{"one less", "RBAC can't be removed", configHead + denyMode, "the types of the authorizers, except Webhook, are [AlwaysDeny]: must be [AlwaysDeny RBAC], as at the start of the server"},
-		{"one more", "the informers that Node needs weren't started", configHead + denyMode + rbacMode + "\n- {type: Node, name: node}", "are [AlwaysDeny Node RBAC]: must be"},
-		{"another", "nothing but webhooks can be added", configHead + denyMode + "\n- {type: AlwaysAllow, name: alwaysallow}", "are [AlwaysAllow AlwaysDeny]: must be"},
-		{"name", "the metrics name an authorizer by its mode", configHead + strings.Replace(denyMode, "name: alwaysdeny", "name: other", 1) + rbacMode, "expected name alwaysdeny"},
+		{"one less", "RBAC can't be removed", configHead + denyMode,
+			"the types of the authorizers, except Webhook, are [AlwaysDeny]: must be [AlwaysDeny RBAC], as at the start of the server"},
+		{"one more", "the informers that Node needs weren't started",
+			configHead + denyMode + rbacMode + "\n- {type: Node, name: node}", "are [AlwaysDeny Node RBAC]: must be"},
+		{"another", "nothing but webhooks can be added",
+			configHead + denyMode + "\n- {type: AlwaysAllow, name: alwaysallow}",
+			"are [AlwaysAllow AlwaysDeny]: must be"},
+		{"name", "the metrics name an authorizer by its mode",
+			configHead + strings.Replace(denyMode, "name: alwaysdeny", "name: other", 1) + rbacMode,
+			"expected name alwaysdeny"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := built.Config.Apply(t.Context(), []byte(test.content))

@@ -109,7 +109,8 @@ func componentRoles() []roleSpec {
 		{name: "system:service-account-issuer-discovery", rules: []rbacv1.PolicyRule{
 			paths("/.well-known/openid-configuration /.well-known/openid-configuration/ /openid/v1/jwks /openid/v1/jwks/"),
 		}},
-		{name: "system:cluster-trust-bundle-discovery", rules: []rbacv1.PolicyRule{allow(read, "certificates.k8s.io", "clustertrustbundles")}},
+		{name: "system:cluster-trust-bundle-discovery",
+			rules: []rbacv1.PolicyRule{allow(read, "certificates.k8s.io", "clustertrustbundles")}},
 		{name: "system:node-proxier", rules: []rbacv1.PolicyRule{
 			allow("list watch", core, "services endpoints"),
 			allow(read, core, "nodes"),

@@ -34,10 +34,11 @@ func FlowSchemas() []*flowcontrolv1.FlowSchema {
 // Dangling returns a FlowSchema's condition Dangling, which is true if its priority level doesn't exist.
 func Dangling(level string, exists bool) flowcontrolv1.FlowSchemaCondition {
 	condition := flowcontrolv1.FlowSchemaCondition{
-		Type:               flowcontrolv1.FlowSchemaConditionDangling,
-		Status:             flowcontrolv1.ConditionTrue,
-		Reason:             "NotFound",
-		Message:            fmt.Sprintf("This FlowSchema references the PriorityLevelConfiguration object named %q but there is no such object", level),
+		Type:   flowcontrolv1.FlowSchemaConditionDangling,
+		Status: flowcontrolv1.ConditionTrue,
+		Reason: "NotFound",
+		Message: fmt.Sprintf("This FlowSchema references the PriorityLevelConfiguration object named %q but there is no such object",
+			level),
 		LastTransitionTime: metav1.Now(),
 	}
 	if exists {

@@ -23,13 +23,19 @@ func TestIsRefusal(t *testing.T) {
 	}{
 		{"none", "nothing is refused", nil, false},
 		{"forbidden", "an admission plugin refuses the object", apierrors.NewForbidden(pods, "p", errors.New("no")), true},
-		{"invalid", "a policy refuses the object", apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), "p", nil), true},
+		{"invalid", "a policy refuses the object",
+			apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), "p", nil), true},
 		{"webhook", "the webhook doesn't answer", apierrors.NewInternalError(errors.New("failed calling webhook")), true},
 		{"timeout", "the store doesn't answer", apierrors.NewTimeoutError("etcd", 1), false},
-		{"store", "the store has failed", &apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Message: "etcdserver: no leader"}}, false},
+		{"store", "the store has failed",
+			&apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Message: "etcdserver: no leader"}}, false},
 		{"connection", "the server doesn't answer", errors.New("connection refused"), false},
-		{"two", "both errors are refusals", utilerrors.NewAggregate([]error{apierrors.NewForbidden(pods, "p", errors.New("no")), apierrors.NewForbidden(pods, "q", errors.New("no"))}), true},
-		{"one of two", "the second error isn't a refusal", utilerrors.NewAggregate([]error{apierrors.NewForbidden(pods, "p", errors.New("no")), errors.New("connection refused")}), false},
+		{"two", "both errors are refusals",
+			utilerrors.NewAggregate([]error{apierrors.NewForbidden(pods, "p", errors.New("no")), apierrors.NewForbidden(pods, "q", errors.New("no"))}),
+			true},
+		{"one of two", "the second error isn't a refusal",
+			utilerrors.NewAggregate([]error{apierrors.NewForbidden(pods, "p", errors.New("no")), errors.New("connection refused")}),
+			false},
 	} {
 		err := test.err
 		var several utilerrors.Aggregate

@@ -64,7 +64,8 @@ func userRoles() []roleSpec {
 		}},
 		{name: "system:aggregate-to-view", into: toView, rules: []rbacv1.PolicyRule{
 			allow(read, core, inNamespaces+"endpoints persistentvolumeclaims/status pods services/status"),
-			allow(read, core, "bindings limitranges namespaces/status pods/log pods/status replicationcontrollers/status resourcequotas resourcequotas/status"),
+			allow(read, core,
+				"bindings limitranges namespaces/status pods/log pods/status replicationcontrollers/status resourcequotas resourcequotas/status"),
 			allow(read, core, "namespaces"),
 			allow(read, core+" events.k8s.io", "events"),
 			allow(read, "discovery.k8s.io", "endpointslices"),

@@ -21,9 +21,11 @@ func TestAge(t *testing.T) {
 		want         time.Duration
 	}{
 		{"new", "there is no other server that needs the definition", apiextensionsv1.Established, time.Second, true, -600},
-		{"new, with others", "other servers may not have received the definition", apiextensionsv1.Established, time.Second, false, time.Second},
+		{"new, with others", "other servers may not have received the definition", apiextensionsv1.Established,
+			time.Second, false, time.Second},
 		{"old", "the condition is older than the delay", apiextensionsv1.Established, -time.Hour, true, -time.Hour},
-		{"another condition", "the delay depends only on the condition Established", apiextensionsv1.NamesAccepted, time.Second, true, time.Second},
+		{"another condition", "the delay depends only on the condition Established", apiextensionsv1.NamesAccepted,
+			time.Second, true, time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -102,7 +102,8 @@ func accept(crd *apiextensions.CustomResourceDefinition) {
 	crd.Status.AcceptedNames = *crd.Spec.Names.DeepCopy()
 	conditions := []apiextensions.CustomResourceDefinitionCondition{
 		{Type: apiextensions.NamesAccepted, Status: apiextensions.ConditionTrue, Reason: "NoConflicts", Message: "no conflicts found"},
-		{Type: apiextensions.Established, Status: apiextensions.ConditionTrue, Reason: "InitialNamesAccepted", Message: "the initial names have been accepted"},
+		{Type: apiextensions.Established, Status: apiextensions.ConditionTrue, Reason: "InitialNamesAccepted",
+			Message: "the initial names have been accepted"},
 	}
 	if apihelpers.IsProtectedCommunityGroup(crd.Spec.Group) {
 		conditions = append(conditions, approval(crd.Annotations))
@@ -117,7 +118,8 @@ func accept(crd *apiextensions.CustomResourceDefinition) {
 func approval(annotations map[string]string) apiextensions.CustomResourceDefinitionCondition {
 	state, why := apihelpers.GetAPIApprovalState(annotations)
 	condition := apiextensions.CustomResourceDefinitionCondition{
-		Type: apiextensions.KubernetesAPIApprovalPolicyConformant, Status: apiextensions.ConditionFalse, Reason: "UnapprovedAnnotation", Message: why,
+		Type: apiextensions.KubernetesAPIApprovalPolicyConformant, Status: apiextensions.ConditionFalse,
+		Reason: "UnapprovedAnnotation", Message: why,
 	}
 	if state == apihelpers.APIApproved {
 		condition.Status, condition.Reason = apiextensions.ConditionTrue, "ApprovedAnnotation"

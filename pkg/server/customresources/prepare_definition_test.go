@@ -14,7 +14,8 @@ func TestWithoutConflicts(t *testing.T) {
 	t.Parallel()
 	define := func(group, plural, kind string, shortNames ...string) *prepared {
 		return &prepared{crd: &apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: group, Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Singular: strings.ToLower(kind), Kind: kind, ListKind: kind + "List", ShortNames: shortNames},
+			Group: group,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Singular: strings.ToLower(kind), Kind: kind, ListKind: kind + "List", ShortNames: shortNames},
 		}}}
 	}
 	gears := define("example.com", "gears", "Gear", "g")

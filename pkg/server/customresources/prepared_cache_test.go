@@ -23,7 +23,8 @@ func preparedGears(t *testing.T) *prepared {
 			Annotations:   map[string]string{"since": "2020-01-01T00:00:00Z"},
 			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m", Time: &differing.time}},
 		},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{Group: "example.com", Names: names, Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1"}}},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{Group: "example.com", Names: names,
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1"}}},
 		Status: apiextensionsv1.CustomResourceDefinitionStatus{
 			Conditions: []apiextensionsv1.CustomResourceDefinitionCondition{{Type: apiextensionsv1.Established, LastTransitionTime: differing.time}},
 		},

@@ -44,11 +44,16 @@ func TestCleanupOfRestored(t *testing.T) {
 		by           func(context.Context) context.Context
 		want         int
 	}{
-		{"deleted", "the controllers delete a custom resource together with its definition", func(b *barrier) { b.ends(name, "5") }, controllers, 2},
-		{"restored", "Restore has brought the definition back", func(b *barrier) { b.ends(name, "5"); b.cleanup.keep(name, "7") }, controllers, 0},
-		{"restored, and deleted before", "the event of the earlier deletion comes after the restore", func(b *barrier) { b.cleanup.keep(name, "7"); b.ends(name, "5") }, controllers, 0},
-		{"restored, and deleted again", "the controllers delete a custom resource together with its definition", func(b *barrier) { b.cleanup.keep(name, "7"); b.ends(name, "9") }, controllers, 2},
-		{"another is restored", "Restore has brought back another definition", func(b *barrier) { b.cleanup.keep("gears.example.com", "7") }, controllers, 2},
+		{"deleted", "the controllers delete a custom resource together with its definition",
+			func(b *barrier) { b.ends(name, "5") }, controllers, 2},
+		{"restored", "Restore has brought the definition back",
+			func(b *barrier) { b.ends(name, "5"); b.cleanup.keep(name, "7") }, controllers, 0},
+		{"restored, and deleted before", "the event of the earlier deletion comes after the restore",
+			func(b *barrier) { b.cleanup.keep(name, "7"); b.ends(name, "5") }, controllers, 0},
+		{"restored, and deleted again", "the controllers delete a custom resource together with its definition",
+			func(b *barrier) { b.cleanup.keep(name, "7"); b.ends(name, "9") }, controllers, 2},
+		{"another is restored", "Restore has brought back another definition",
+			func(b *barrier) { b.cleanup.keep("gears.example.com", "7") }, controllers, 2},
 		{"restored, by a user", "a user's request is served", func(b *barrier) { b.cleanup.keep(name, "7") }, users, 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {

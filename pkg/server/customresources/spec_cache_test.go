@@ -39,7 +39,8 @@ func storedGears(t *testing.T, description string) *apiextensions.CustomResource
 				Name: "v1", Served: true, Storage: true,
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
 					Type: "object", Description: description,
-					Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": {Type: "object"}, "status": {Type: "object", Default: &apiextensionsv1.JSON{Raw: []byte(`{}`)}}},
+					Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": {Type: "object"},
+						"status": {Type: "object", Default: &apiextensionsv1.JSON{Raw: []byte(`{}`)}}},
 				}},
 			}},
 		},
@@ -173,10 +174,12 @@ func TestWithoutSpec(t *testing.T) {
 		name, reason, data string
 		spec               string
 	}{
-		{"whole", "a stored definition has its spec between metadata and status", `{"metadata":{"name":"a"},"spec":{"group":"g"},"status":{}}`, `{"group":"g"}`},
+		{"whole", "a stored definition has its spec between metadata and status",
+			`{"metadata":{"name":"a"},"spec":{"group":"g"},"status":{}}`, `{"group":"g"}`},
 		{"last", "the end of the definition ends the spec, too", `{"metadata":{},"spec":{"a":[1,{"b":2}]}}`, `{"a":[1,{"b":2}]}`},
 		{"null", "a spec needn't be an object", `{"spec":null,"status":{}}`, `null`},
-		{"nested", "a field of another object isn't the definition's", `{"metadata":{"spec":{}},"spec":{"spec":1},"status":{"spec":{}}}`, `{"spec":1}`},
+		{"nested", "a field of another object isn't the definition's",
+			`{"metadata":{"spec":{}},"spec":{"spec":1},"status":{"spec":{}}}`, `{"spec":1}`},
 		{"quoted", "text isn't structure", `{"a":"\"spec\":{}","b":"\\","spec":{"c":"}\\\"}"},"status":{}}`, `{"c":"}\\\"}"}`},
 		{"none", "another object has no spec", `{"metadata":{"name":"spec"},"data":{"a":"spec"}}`, ""},
 		{"broken", "data that isn't JSON is left to the decoder's error", `{"spec":{"a":"`, ""},

@@ -55,7 +55,8 @@ func newStatusClient(c Config, config *genericapiserver.RecommendedConfig, store
 		manager:                         c.StatusManager,
 		admission:                       config.AdmissionControl,
 		interfaces: &admission.RuntimeObjectInterfaces{
-			ObjectCreater: crdserver.Scheme, ObjectTyper: crdserver.Scheme, ObjectDefaulter: crdserver.Scheme, ObjectConvertor: crdserver.Scheme,
+			ObjectCreater: crdserver.Scheme, ObjectTyper: crdserver.Scheme, ObjectDefaulter: crdserver.Scheme,
+			ObjectConvertor:          crdserver.Scheme,
 			EquivalentResourceMapper: config.EquivalentResourceRegistry,
 		},
 		seen:    c.Seen,

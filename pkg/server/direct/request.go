@@ -34,7 +34,8 @@ func (p Place) Resource() schema.GroupVersionResource {
 func (p Place) asServer(ctx context.Context, verb string) context.Context {
 	resource := p.Resource()
 	return AsServer(ctx, request.RequestInfo{
-		Verb: verb, APIGroup: resource.Group, APIVersion: resource.Version, Resource: resource.Resource, Namespace: p.Namespace, Name: p.Name,
+		Verb: verb, APIGroup: resource.Group, APIVersion: resource.Version, Resource: resource.Resource,
+		Namespace: p.Namespace, Name: p.Name,
 	})
 }
 

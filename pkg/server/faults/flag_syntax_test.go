@@ -48,7 +48,8 @@ func TestParseText(t *testing.T) {
 func TestWrongFaults(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ text, want string }{
-		{"", `key "" is unknown: a comma separates keys, so a list has | between its elements, as in verbs=get|list: the keys are name, verbs,`},
+		{"",
+			`key "" is unknown: a comma separates keys, so a list has | between its elements, as in verbs=get|list: the keys are name, verbs,`},
 		{"verbs=get,list,status=500", `key "list" is unknown: a comma separates keys`},
 		{"verb=get,status=500", `key "verb" is unknown`},
 		{"conflict,conflict", "conflict: is given twice"},

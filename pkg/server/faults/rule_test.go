@@ -44,14 +44,19 @@ func TestSelects(t *testing.T) {
 		{"verb", "the requests have another verb", Fault{Status: 500, Verbs: []string{"get"}}, ""},
 		{"default verbs", "conflicts are for writes", Fault{Conflict: true}, "scale main"},
 		{"other default verbs", "stale answers are for lists", Fault{Stale: "-1"}, ""},
-		{"resource", "the name of a resource doesn't select its subresources", Fault{Status: 500, Resources: []string{"deployments"}}, "main"},
-		{"resource of the group", "a name with a group selects only resources of the group", Fault{Status: 500, Resources: []string{"deployments.apps"}}, "main"},
-		{"resource of another group", "a name with another group doesn't select the resource", Fault{Status: 500, Resources: []string{"deployments.extensions"}}, ""},
+		{"resource", "the name of a resource doesn't select its subresources",
+			Fault{Status: 500, Resources: []string{"deployments"}}, "main"},
+		{"resource of the group", "a name with a group selects only resources of the group",
+			Fault{Status: 500, Resources: []string{"deployments.apps"}}, "main"},
+		{"resource of another group", "a name with another group doesn't select the resource",
+			Fault{Status: 500, Resources: []string{"deployments.extensions"}}, ""},
 		{"resource of the core group", "the core group has the empty name", Fault{Status: 500, Resources: []string{"deployments."}}, ""},
 		{"subresource", "the fault names the subresource", Fault{Status: 500, Resources: []string{"deployments/scale"}}, "scale"},
-		{"subresource of the group", "the fault names the group and the subresource", Fault{Status: 500, Resources: []string{"deployments.apps/scale"}}, "scale"},
+		{"subresource of the group", "the fault names the group and the subresource",
+			Fault{Status: 500, Resources: []string{"deployments.apps/scale"}}, "scale"},
 		{"subresources of all", "a star stands for any text", Fault{Status: 500, Resources: []string{"*/*"}}, "scale main"},
-		{"several resources", "one matching element of a list is enough", Fault{Status: 500, Resources: []string{"pods", "deployments", "*/scale"}}, "scale main"},
+		{"several resources", "one matching element of a list is enough",
+			Fault{Status: 500, Resources: []string{"pods", "deployments", "*/scale"}}, "scale main"},
 		{"namespace", "the list has the object's namespace", Fault{Status: 500, Namespaces: []string{"b", "a"}}, "scale main"},
 		{"other namespace", "the object is in another namespace", Fault{Status: 500, Namespaces: []string{"b"}}, ""},
 		{"name", "a star stands for any text", Fault{Status: 500, Names: []string{"w*b"}}, "scale main"},
@@ -60,12 +65,17 @@ func TestSelects(t *testing.T) {
 		{"other user", "the request has another user", Fault{Status: 500, Users: []string{"bob"}}, ""},
 		{"user agent", "clients put their version behind the name", Fault{Status: 500, UserAgents: []string{"manager/*"}}, "scale main"},
 		{"other user agent", "clients put their version behind the name", Fault{Status: 500, UserAgents: []string{"kubectl/*"}}, ""},
-		{"path", "a fault with paths selects only requests for these paths", Fault{Status: 500, Paths: []string{"/version", "/api*"}}, "version"},
+		{"path", "a fault with paths selects only requests for these paths",
+			Fault{Status: 500, Paths: []string{"/version", "/api*"}}, "version"},
 		{"other path", "a fault with paths selects no other path", Fault{Status: 500, Paths: []string{"/healthz"}}, ""},
-		{"webhook", "a fault with webhooks selects only calls of webhooks", Fault{Refuse: true, Webhooks: []string{"*.example.com"}}, "call"},
-		{"webhook of a configuration", "a webhook may be named with its configuration", Fault{Refuse: true, Webhooks: []string{"my-*/pods*"}}, "call"},
-		{"other webhook", "a webhook with the same name is in another configuration", Fault{Refuse: true, Webhooks: []string{"other/pods.example.com"}}, ""},
-		{"webhook for a resource", "the other fields select the request for which the webhook is called", Fault{Refuse: true, Webhooks: []string{"*"}, Resources: []string{"pods"}}, ""},
+		{"webhook", "a fault with webhooks selects only calls of webhooks",
+			Fault{Refuse: true, Webhooks: []string{"*.example.com"}}, "call"},
+		{"webhook of a configuration", "a webhook may be named with its configuration",
+			Fault{Refuse: true, Webhooks: []string{"my-*/pods*"}}, "call"},
+		{"other webhook", "a webhook with the same name is in another configuration",
+			Fault{Refuse: true, Webhooks: []string{"other/pods.example.com"}}, ""},
+		{"webhook for a resource", "the other fields select the request for which the webhook is called",
+			Fault{Refuse: true, Webhooks: []string{"*"}, Resources: []string{"pods"}}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -123,7 +133,8 @@ func TestRequests(t *testing.T) {
 		requests fault.Numbers
 		want     []uint64
 	}{
-		{"", []uint64{1, 2, 3, 4, 5, 6}}, {"3", []uint64{3}}, {"2-4", []uint64{2, 3, 4}}, {"5-", []uint64{5, 6}}, {"1, 3-4,6", []uint64{1, 3, 4, 6}},
+		{"", []uint64{1, 2, 3, 4, 5, 6}}, {"3", []uint64{3}}, {"2-4", []uint64{2, 3, 4}}, {"5-", []uint64{5, 6}},
+		{"1, 3-4,6", []uint64{1, 3, 4, 6}},
 	} {
 		got, _ := injected(Fault{Status: 500, Requests: test.requests}, 0, 6)
 		if diff := cmp.Diff(test.want, got); diff != "" {

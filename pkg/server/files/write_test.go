@@ -22,7 +22,8 @@ func TestReplace(t *testing.T) {
 			return errors.Join(os.WriteFile(path, []byte("old"), 0o600), os.Chmod(path, 0o666))
 		}},
 		{"link", "another user may have linked a file there", func(path, other string) error { return os.Symlink(other, path) }},
-		{"second name", "another user may have the same file open, under another name", func(path, other string) error { return os.Link(other, path) }},
+		{"second name", "another user may have the same file open, under another name",
+			func(path, other string) error { return os.Link(other, path) }},
 		{"dangling link", "the target would be created", func(path, other string) error { return os.Symlink(other+"x", path) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -75,7 +76,8 @@ func TestReplaceable(t *testing.T) {
 	for _, test := range []struct{ name, reason, path, want string }{
 		{"new", "Replace makes the file", file + "x", ""},
 		{"file", "Replace replaces the file", file, ""},
-		{"no folder", "Replace makes no folder", filepath.Join(dir, "missing", "file"), "folder " + filepath.Join(dir, "missing") + " doesn't exist"},
+		{"no folder", "Replace makes no folder", filepath.Join(dir, "missing", "file"),
+			"folder " + filepath.Join(dir, "missing") + " doesn't exist"},
 		{"file for the folder", "nothing is below a file", filepath.Join(file, "x"), file + " is not a folder"},
 		{"folder", "a folder has no content", dir, "is a folder: name a file"},
 		{"device", "programs need the device under its name", os.DevNull, "is a device"},

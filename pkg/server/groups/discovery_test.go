@@ -59,7 +59,8 @@ func TestDiscoveryIsTheLibrarys(t *testing.T) {
 				{"not acceptable", http.MethodGet, v.root, "text/csv", "the document has no form of this media type"},
 				{"not to be written", http.MethodPost, v.root, "", "the document is read-only"},
 				{"no resource", http.MethodGet, v.root + "/gophers", "", "the version doesn't have the resource"},
-				{"no resource of a namespace", http.MethodGet, v.root + "/namespaces/default/gophers/one", "", "the version doesn't have the resource"},
+				{"no resource of a namespace", http.MethodGet, v.root + "/namespaces/default/gophers/one", "",
+					"the version doesn't have the resource"},
 				{"no resource to watch", http.MethodGet, v.root + "/watch", "", "the path names no resource"},
 			} {
 				want, got := answer(t, library, c.method, c.path, c.accept), answer(t, document, c.method, c.path, c.accept)

@@ -40,9 +40,14 @@ func TestAwaitHealthNamesTheReason(t *testing.T) {
 		failing      map[string]string // the reasons of failing checks, by name
 		want         []string
 	}{
-		{"encryption", "the provider of the keys doesn't run, and the file has its address", map[string]string{"kms-providers": kms}, []string{"--encryption-provider-config kms.yaml: kms-providers: " + kms}},
-		{"encryption by version 1", "each provider has a check", map[string]string{"kms-provider-0": kms}, []string{"--encryption-provider-config kms.yaml: kms-provider-0: " + kms}},
-		{"others", "the error has the reasons of all failed checks", map[string]string{"etcd": "no answer", "poststarthook/rbac/bootstrap-roles": "not yet"}, []string{"etcd: no answer", "poststarthook/rbac/bootstrap-roles: not yet"}},
+		{"encryption", "the provider of the keys doesn't run, and the file has its address",
+			map[string]string{"kms-providers": kms},
+			[]string{"--encryption-provider-config kms.yaml: kms-providers: " + kms}},
+		{"encryption by version 1", "each provider has a check", map[string]string{"kms-provider-0": kms},
+			[]string{"--encryption-provider-config kms.yaml: kms-provider-0: " + kms}},
+		{"others", "the error has the reasons of all failed checks",
+			map[string]string{"etcd": "no answer", "poststarthook/rbac/bootstrap-roles": "not yet"},
+			[]string{"etcd: no answer", "poststarthook/rbac/bootstrap-roles: not yet"}},
 		{"no check", "the response names no failed check", nil, []string{"the last answer: ", "readyz check failed"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -15,7 +15,8 @@ func TestSetsAreBounded(t *testing.T) {
 		kept         []bool
 	}{
 		{"two", "both fit", []int{1, 2}, []bool{true, true}},
-		{"too large", "a set that is larger than the limit for all sets is dropped, and the other sets stay", []int{1, mostBytes + 1, 2}, []bool{true, false, true}},
+		{"too large", "a set that is larger than the limit for all sets is dropped, and the other sets stay",
+			[]int{1, mostBytes + 1, 2}, []bool{true, false, true}},
 		{"too large together", "the newest set stays", []int{mostBytes, 1}, []bool{false, true}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

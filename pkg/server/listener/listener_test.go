@@ -40,7 +40,8 @@ func TestListenerStop(t *testing.T) {
 		{"watch", "a watch has no complete response", []string{"/watch"}, nil, false},
 		{"request", "the client of a request waits for the response", []string{"/get"}, nil, true},
 		{"request beside a watch", "the request and the watch share a connection", []string{"/watch", "/get"}, nil, true},
-		{"request beside a watch, the other way round", "the order of the watch and the request doesn't matter", []string{"/get", "/watch"}, nil, true},
+		{"request beside a watch, the other way round", "the order of the watch and the request doesn't matter",
+			[]string{"/get", "/watch"}, nil, true},
 		{"late request", "the client may send a request before it reads GOAWAY", nil, []string{"/get"}, true},
 		{"late watch", "a stopping server refuses a new watch", nil, []string{"/watch"}, false},
 	} {

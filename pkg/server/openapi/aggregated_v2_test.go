@@ -62,14 +62,16 @@ func TestWithOthers(t *testing.T) {
 			map[string]string{"/apis/own/v1/": same, "/apis/alike/v1/": same, "Options": "options, 2 kinds"}, "own,a",
 		},
 		{
-			"different", "a different definition of the same name gets another name", []cached.Result[*spec.Swagger]{{Value: alike, Etag: "a"}, {Value: different, Etag: "d"}},
+			"different", "a different definition of the same name gets another name",
+			[]cached.Result[*spec.Swagger]{{Value: alike, Etag: "a"}, {Value: different, Etag: "d"}},
 			map[string]string{
 				"/apis/own/v1/": same, "/apis/alike/v1/": same, "/apis/different/v1/": other,
 				"Options": "options, 2 kinds", "Options_v2": "other options, 1 kinds",
 			}, "own,a,d",
 		},
 		{
-			"conflict", "the path is the server's own", []cached.Result[*spec.Swagger]{{Value: documentOf(t, "/apis/own/v1/", "other options", "own"), Etag: "c"}},
+			"conflict", "the path is the server's own",
+			[]cached.Result[*spec.Swagger]{{Value: documentOf(t, "/apis/own/v1/", "other options", "own"), Etag: "c"}},
 			map[string]string{"/apis/own/v1/": same, "Options": "options, 1 kinds"}, "own,c",
 		},
 	} {

@@ -28,7 +28,8 @@ func established(kind, plural string, generation int64) *apiextensionsv1.CustomR
 		ObjectMeta: metav1.ObjectMeta{Name: plural + ".example.com", UID: types.UID(plural), Generation: generation},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: "example.com", Names: names, Scope: apiextensionsv1.ClusterScoped,
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Storage: true, Schema: schema}, {Name: "v2", Schema: schema}},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Storage: true, Schema: schema},
+				{Name: "v2", Schema: schema}},
 		},
 		Status: apiextensionsv1.CustomResourceDefinitionStatus{
 			AcceptedNames: names,

@@ -25,10 +25,15 @@ func TestTypeConverter(t *testing.T) {
 		obj          runtime.Object
 		err          string
 	}{
-		{"current version", "the internal version has the same Go type", appsv1.SchemeGroupVersion.WithKind("Deployment"), &appsv1.Deployment{}, ""},
-		{"older version", "extensions and apps store the same Deployments", extensionsv1beta1.SchemeGroupVersion.WithKind("Deployment"), &extensionsv1beta1.Deployment{}, ""},
-		{"unstructured", "a patch is an unstructured object", appsv1.SchemeGroupVersion.WithKind("Deployment"), &unstructured.Unstructured{Object: map[string]any{}}, ""},
-		{"unknown", "the table doesn't have this kind", schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}, &unstructured.Unstructured{Object: map[string]any{}}, "no corresponding type"},
+		{"current version", "the internal version has the same Go type",
+			appsv1.SchemeGroupVersion.WithKind("Deployment"), &appsv1.Deployment{}, ""},
+		{"older version", "extensions and apps store the same Deployments",
+			extensionsv1beta1.SchemeGroupVersion.WithKind("Deployment"), &extensionsv1beta1.Deployment{}, ""},
+		{"unstructured", "a patch is an unstructured object", appsv1.SchemeGroupVersion.WithKind("Deployment"),
+			&unstructured.Unstructured{Object: map[string]any{}}, ""},
+		{"unknown", "the table doesn't have this kind",
+			schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"},
+			&unstructured.Unstructured{Object: map[string]any{}}, "no corresponding type"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -72,8 +77,10 @@ func TestTypeConverterOfGroup(t *testing.T) {
 		{"", "events.k8s.io is on the other side", &eventsv1.Event{}, eventsv1.SchemeGroupVersion.WithKind("Event"), false},
 		{"events.k8s.io", "requests through events.k8s.io/v1", &eventsv1.Event{}, eventsv1.SchemeGroupVersion.WithKind("Event"), true},
 		{"events.k8s.io", "core/v1 is on the other side", &corev1.Event{}, corev1.SchemeGroupVersion.WithKind("Event"), false},
-		{"", "replicationcontrollers/scale is of the core group", &autoscalingv1.Scale{}, autoscalingv1.SchemeGroupVersion.WithKind("Scale"), true},
-		{"apps", "extensions and apps are on the same side", &extensionsv1beta1.Deployment{}, extensionsv1beta1.SchemeGroupVersion.WithKind("Deployment"), true},
+		{"", "replicationcontrollers/scale is of the core group", &autoscalingv1.Scale{},
+			autoscalingv1.SchemeGroupVersion.WithKind("Scale"), true},
+		{"apps", "extensions and apps are on the same side", &extensionsv1beta1.Deployment{},
+			extensionsv1beta1.SchemeGroupVersion.WithKind("Deployment"), true},
 	} {
 		c.obj.GetObjectKind().SetGroupVersionKind(c.gvk)
 		if _, err := converter.Of(c.group).ObjectToTyped(c.obj); (err == nil) != c.want {

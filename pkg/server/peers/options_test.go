@@ -15,13 +15,18 @@ func TestValidate(t *testing.T) {
 	}{
 		{"none", "a server need not have peers", Options{}, nil},
 		{"authorities", "the address has a default", Options{CAFile: "ca.crt"}, nil},
-		{"address", "peers may pass requests on to this server, even if this server passes no requests on", Options{AdvertiseIP: "192.0.2.1", AdvertisePort: "6443"}, nil},
+		{"address", "peers may pass requests on to this server, even if this server passes no requests on",
+			Options{AdvertiseIP: "192.0.2.1", AdvertisePort: "6443"}, nil},
 		{"address without a port", "kube-apiserver would ignore the address without an error", Options{AdvertiseIP: "192.0.2.1"},
 			[]string{"--peer-advertise-ip", "--peer-advertise-port", "together"}},
-		{"port without an address", "kube-apiserver would ignore the port without an error", Options{AdvertisePort: "6443"}, []string{"--peer-advertise-ip", "--peer-advertise-port", "together"}},
-		{"name", "the server doesn't resolve host names", Options{AdvertiseIP: "localhost", AdvertisePort: "6443"}, []string{"--peer-advertise-ip localhost", "IP address"}},
-		{"port 0", "no server listens on port 0", Options{AdvertiseIP: "192.0.2.1", AdvertisePort: "0"}, []string{"--peer-advertise-port 0", "between 1 and 65535"}},
-		{"port too large", "no port has this number", Options{AdvertiseIP: "192.0.2.1", AdvertisePort: "65536"}, []string{"--peer-advertise-port 65536", "between 1 and 65535"}},
+		{"port without an address", "kube-apiserver would ignore the port without an error",
+			Options{AdvertisePort: "6443"}, []string{"--peer-advertise-ip", "--peer-advertise-port", "together"}},
+		{"name", "the server doesn't resolve host names", Options{AdvertiseIP: "localhost", AdvertisePort: "6443"},
+			[]string{"--peer-advertise-ip localhost", "IP address"}},
+		{"port 0", "no server listens on port 0", Options{AdvertiseIP: "192.0.2.1", AdvertisePort: "0"},
+			[]string{"--peer-advertise-port 0", "between 1 and 65535"}},
+		{"port too large", "no port has this number", Options{AdvertiseIP: "192.0.2.1", AdvertisePort: "65536"},
+			[]string{"--peer-advertise-port 65536", "between 1 and 65535"}},
 	} {
 		err := errors.Join(test.options.Validate()...)
 		if (err == nil) != (test.want == nil) {

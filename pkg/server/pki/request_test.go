@@ -68,12 +68,16 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	}{
 		{"nothing", "an empty request has no key", nil, "certificate request: must be in PEM"},
 		{"certificate", "a certificate isn't a request", authority.CA(), "certificate request: must be in PEM"},
-		{"cut short", "a part of a request can't be parsed", encoded(&x509.CertificateRequest{DNSNames: []string{"a"}}, func(der []byte) []byte { return der[:len(der)/2] }), "certificate request: "},
+		{"cut short", "a part of a request can't be parsed",
+			encoded(&x509.CertificateRequest{DNSNames: []string{"a"}}, func(der []byte) []byte { return der[:len(der)/2] }),
+			"certificate request: "},
 		{"wrong signature", "the key may belong to another program", encoded(&x509.CertificateRequest{DNSNames: []string{"a"}}, func(der []byte) []byte {
 			// Change the name in the request without signing the request again.
 			return bytes.Replace(der, []byte("\x82\x01a"), []byte("\x82\x01b"), 1)
 		}), "must be signed by the key of the request"},
-		{"no host", "no client could verify the certificate", encoded(&x509.CertificateRequest{URIs: []*url.URL{{Scheme: "spiffe", Host: "a"}}}, nil), "no host is named"},
+		{"no host", "no client could verify the certificate",
+			encoded(&x509.CertificateRequest{URIs: []*url.URL{{Scheme: "spiffe", Host: "a"}}}, nil),
+			"no host is named"},
 	} {
 		if _, err := authority.ServingFor(c.request); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q: %s", c.name, err, c.want, c.reason)

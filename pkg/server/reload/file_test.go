@@ -104,7 +104,8 @@ func TestFollow(t *testing.T) {
 		path   func(t *testing.T, dir string) string
 		change func(t *testing.T, dir, path string)
 	}{
-		{"written", "the redirection > of a shell writes a file in place", plain, func(t *testing.T, _, path string) { do(t, put(path, "second")) }},
+		{"written", "the redirection > of a shell writes a file in place", plain,
+			func(t *testing.T, _, path string) { do(t, put(path, "second")) }},
 		{"replaced", "most editors replace a file", plain, func(t *testing.T, _, path string) {
 			do(t, replace(path, "second"))
 		}},

@@ -48,7 +48,8 @@ func decode(value []byte) (objects.Object, error) {
 	kind := schema.FromAPIVersionAndKind(unique.Make(stored.APIVersion).Value(), unique.Make(stored.Kind).Value())
 	meta := metav1.ObjectMeta{
 		Name: stored.Object.Name, Namespace: stored.Object.Namespace, UID: stored.Object.UID,
-		DeletionTimestamp: stored.Object.DeletionTimestamp, OwnerReferences: stored.Object.OwnerReferences, Finalizers: stored.Object.Finalizers,
+		DeletionTimestamp: stored.Object.DeletionTimestamp, OwnerReferences: stored.Object.OwnerReferences,
+		Finalizers: stored.Object.Finalizers,
 	}
 	return objects.New(kind, &meta), nil
 }

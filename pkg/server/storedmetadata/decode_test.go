@@ -26,7 +26,8 @@ func storedPod(change func(*corev1.Pod)) *corev1.Pod {
 			CreationTimestamp: metav1.NewTime(time.Unix(1e9, 0)), DeletionGracePeriodSeconds: new(int64(30)),
 			Labels: map[string]string{"name": "label"}, Annotations: map[string]string{"uid": "annotation"},
 			OwnerReferences: []metav1.OwnerReference{
-				{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "set", UID: "owner", Controller: &isController, BlockOwnerDeletion: &blocks},
+				{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "set", UID: "owner", Controller: &isController,
+					BlockOwnerDeletion: &blocks},
 				{APIVersion: "v1", Kind: "Node", Name: "node", UID: "other"},
 			},
 			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{}}`)}},
@@ -49,7 +50,8 @@ func TestDecode(t *testing.T) {
 		{"orphaning", "the message has a field of its own for each value of a list", func(p *corev1.Pod) {
 			p.Finalizers = []string{"example.com/hold", metav1.FinalizerOrphanDependents}
 		}},
-		{"foreground", "another finalizer has another meaning", func(p *corev1.Pod) { p.Finalizers = []string{metav1.FinalizerDeleteDependents} }},
+		{"foreground", "another finalizer has another meaning",
+			func(p *corev1.Pod) { p.Finalizers = []string{metav1.FinalizerDeleteDependents} }},
 		{"bare", "fields may be absent", func(p *corev1.Pod) { p.OwnerReferences, p.Namespace = nil, "" }},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -85,8 +85,9 @@ func New(resource schema.GroupResource, feed func() *storage.Feed) *Informer {
 	return &Informer{
 		resource: resource,
 		feed:     feed,
-		indexer:  cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
-		synced:   newDone(resource.String()),
+		indexer: cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc,
+			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
+		synced: newDone(resource.String()),
 	}
 }
 

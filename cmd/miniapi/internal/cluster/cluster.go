@@ -146,8 +146,10 @@ var remedies = []struct {
 	{http.StatusForbidden, "", "give the user of the kubeconfig the verb create for services/proxy in the namespace"},
 	{http.StatusNotFound, "", "clientConfig.service must name a service of the cluster that has a pod"},
 	{http.StatusServiceUnavailable, "no service port", "clientConfig.service.port, by default 443, must be a port of the service"},
-	{http.StatusServiceUnavailable, "no endpoints", "a pod that the service selects must be ready, and the port must have the same name in the service and in its endpoints"},
-	{http.StatusServiceUnavailable, "error trying to reach service: dial ", "a pod must accept connections on the targetPort of the service"},
+	{http.StatusServiceUnavailable, "no endpoints",
+		"a pod that the service selects must be ready, and the port must have the same name in the service and in its endpoints"},
+	{http.StatusServiceUnavailable, "error trying to reach service: dial ",
+		"a pod must accept connections on the targetPort of the service"},
 	{http.StatusServiceUnavailable, "HTTP response to HTTPS client", "the webhook must serve TLS"},
 	{http.StatusServiceUnavailable, "error trying to reach service: tls: ", "the webhook must serve TLS, of the version 1.2 or 1.3"},
 }

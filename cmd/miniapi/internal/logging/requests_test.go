@@ -27,7 +27,8 @@ func TestRequestLine(t *testing.T) {
 		},
 		{
 			"impersonation", "both users count",
-			server.Request{Received: received, Took: time.Second, Verb: "get", URI: "/api", Code: 403, User: "system:admin", As: "alice", UserAgent: "curl/8"},
+			server.Request{Received: received, Took: time.Second, Verb: "get", URI: "/api", Code: 403,
+				User: "system:admin", As: "alice", UserAgent: "curl/8"},
 			"09:08:07.006 403 1s get /api system:admin as alice curl/8\n",
 		},
 		{

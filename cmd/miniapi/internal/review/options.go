@@ -47,9 +47,11 @@ func (o Options) check(m *maker) error {
 		values     []string
 	}{
 		{"--field-manager", o.FieldManager != "" && !m.applies(), writes, o.FieldManager, nil},
-		{"--field-validation", o.FieldValidation != "", writes, o.FieldValidation, []string{metav1.FieldValidationIgnore, metav1.FieldValidationWarn, metav1.FieldValidationStrict}},
+		{"--field-validation", o.FieldValidation != "", writes, o.FieldValidation,
+			[]string{metav1.FieldValidationIgnore, metav1.FieldValidationWarn, metav1.FieldValidationStrict}},
 		{"--grace-period", o.GracePeriod >= 0, deletes, "", nil},
-		{"--propagation-policy", o.PropagationPolicy != "", deletes, o.PropagationPolicy, []string{string(metav1.DeletePropagationBackground), string(metav1.DeletePropagationForeground), string(metav1.DeletePropagationOrphan)}},
+		{"--propagation-policy", o.PropagationPolicy != "", deletes, o.PropagationPolicy,
+			[]string{string(metav1.DeletePropagationBackground), string(metav1.DeletePropagationForeground), string(metav1.DeletePropagationOrphan)}},
 		{"--preconditions", o.Preconditions, deletes, "", nil},
 		{"--replace", o.Replace, []string{string(admissionv1.Update)}, "", nil},
 		{"--dry-run", o.DryRun, append(writes, deletes...), "", nil},

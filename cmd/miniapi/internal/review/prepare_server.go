@@ -227,7 +227,8 @@ func (m *maker) register(ctx context.Context, sent *listening, webhook Webhook) 
 	client := admissionregistrationv1.WebhookClientConfig{URL: &sent.url, CABundle: sent.ca}
 	rules := []admissionregistrationv1.RuleWithOperations{{
 		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.OperationType(m.Operation)},
-		Rule:       admissionregistrationv1.Rule{APIGroups: []string{version.Group}, APIVersions: []string{version.Version}, Resources: []string{resource}},
+		Rule: admissionregistrationv1.Rule{APIGroups: []string{version.Group},
+			APIVersions: []string{version.Version}, Resources: []string{resource}},
 	}}
 	timeout := ptr.To(int32(webhook.Timeout.Seconds()))
 	object, versions, configurations := metav1.ObjectMeta{Name: configurationName}, []string{webhook.ReviewVersion}, m.admin.AdmissionregistrationV1()
@@ -235,14 +236,16 @@ func (m *maker) register(ctx context.Context, sent *listening, webhook Webhook) 
 	if webhook.Validating {
 		_, err = configurations.ValidatingWebhookConfigurations().Create(ctx, &admissionregistrationv1.ValidatingWebhookConfiguration{
 			ObjectMeta: object, Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-				Name: webhookName, ClientConfig: client, Rules: rules, MatchPolicy: &policy, SideEffects: &none, FailurePolicy: &fail, AdmissionReviewVersions: versions, TimeoutSeconds: timeout,
+				Name: webhookName, ClientConfig: client, Rules: rules, MatchPolicy: &policy, SideEffects: &none,
+				FailurePolicy: &fail, AdmissionReviewVersions: versions, TimeoutSeconds: timeout,
 			}},
 		}, metav1.CreateOptions{})
 		return err
 	}
 	_, err = configurations.MutatingWebhookConfigurations().Create(ctx, &admissionregistrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: object, Webhooks: []admissionregistrationv1.MutatingWebhook{{
-			Name: webhookName, ClientConfig: client, Rules: rules, MatchPolicy: &policy, SideEffects: &none, FailurePolicy: &fail, AdmissionReviewVersions: versions, TimeoutSeconds: timeout,
+			Name: webhookName, ClientConfig: client, Rules: rules, MatchPolicy: &policy, SideEffects: &none,
+			FailurePolicy: &fail, AdmissionReviewVersions: versions, TimeoutSeconds: timeout,
 		}},
 	}, metav1.CreateOptions{})
 	return err

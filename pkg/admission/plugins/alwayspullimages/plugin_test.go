@@ -25,8 +25,10 @@ func TestPlugin(t *testing.T) {
 	}{
 		{name: "create", reason: "all images are new", request: plugintest.Create(pod("a")), want: true},
 		{name: "other image", reason: "images of containers may change", request: plugintest.Update(pod("a"), pod("b")), want: true},
-		{name: "same image", reason: "an update must not change the pull policy of running containers", request: plugintest.Update(pod("a"), pod("a"))},
-		{name: "subresource", reason: "an update of the status adds no images", request: plugintest.Update(pod("a"), pod("b")).Of("status")},
+		{name: "same image", reason: "an update must not change the pull policy of running containers",
+			request: plugintest.Update(pod("a"), pod("a"))},
+		{name: "subresource", reason: "an update of the status adds no images",
+			request: plugintest.Update(pod("a"), pod("b")).Of("status")},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

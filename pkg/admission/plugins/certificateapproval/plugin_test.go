@@ -28,10 +28,14 @@ func TestPlugin(t *testing.T) {
 		name, reason, allowed, subresource, refusal string
 		to                                          string
 	}{
-		{name: "signer", reason: "the user may approve requests for the signer", allowed: "a.example/x", subresource: "approval", to: "a.example/x"},
-		{name: "domain", reason: "the user may approve requests for all signers of the domain", allowed: "a.example/*", subresource: "approval", to: "a.example/x"},
-		{name: "other signer", reason: "the permission is for another signer", allowed: "a.example/y", subresource: "approval", to: "a.example/x", refusal: refused},
-		{name: "renamed", reason: "the stored signer counts", allowed: "a.example/y", subresource: "approval", to: "a.example/y", refusal: refused},
+		{name: "signer", reason: "the user may approve requests for the signer", allowed: "a.example/x",
+			subresource: "approval", to: "a.example/x"},
+		{name: "domain", reason: "the user may approve requests for all signers of the domain", allowed: "a.example/*",
+			subresource: "approval", to: "a.example/x"},
+		{name: "other signer", reason: "the permission is for another signer", allowed: "a.example/y",
+			subresource: "approval", to: "a.example/x", refusal: refused},
+		{name: "renamed", reason: "the stored signer counts", allowed: "a.example/y", subresource: "approval",
+			to: "a.example/y", refusal: refused},
 		{name: "other endpoint", reason: "requests to other subresources approve nothing", allowed: "", to: "a.example/x"},
 	}
 	for _, test := range tests {

@@ -33,9 +33,12 @@ func TestPlugin(t *testing.T) {
 		request                        plugintest.Request
 	}{
 		{name: "signed", reason: "the user may sign", allowed: "sign", request: plugintest.Update(request(""), request("c")).Of("status")},
-		{name: "not allowed", reason: "the permission to approve isn't the permission to sign", allowed: "approve", request: plugintest.Update(request(""), request("c")).Of("status"), refusal: refused},
-		{name: "failed", reason: "only a signer may mark a request as failed", allowed: "approve", request: plugintest.Update(request(""), request("", failed)).Of("status"), refusal: refused},
-		{name: "unchanged", reason: "the request has its certificate already", request: plugintest.Update(request("c"), request("c")).Of("status")},
+		{name: "not allowed", reason: "the permission to approve isn't the permission to sign", allowed: "approve",
+			request: plugintest.Update(request(""), request("c")).Of("status"), refusal: refused},
+		{name: "failed", reason: "only a signer may mark a request as failed", allowed: "approve",
+			request: plugintest.Update(request(""), request("", failed)).Of("status"), refusal: refused},
+		{name: "unchanged", reason: "the request has its certificate already",
+			request: plugintest.Update(request("c"), request("c")).Of("status")},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

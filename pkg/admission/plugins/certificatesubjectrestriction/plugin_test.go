@@ -31,10 +31,16 @@ func TestPlugin(t *testing.T) {
 		name, reason, signer, refusal string
 		request                       []byte
 	}{
-		{name: "masters", reason: "members of the group may do everything", signer: certificatesv1.KubeAPIServerClientSignerName, request: request("system:masters"), refusal: "use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed"},
-		{name: "other group", reason: "the plugin restricts only system:masters", signer: certificatesv1.KubeAPIServerClientSignerName, request: request("b")},
-		{name: "other signer", reason: "certificates of another signer don't authenticate clients of the server", signer: "a.example/x", request: request("system:masters")},
-		{name: "no request", reason: "the plugin can't check a request that it can't parse", signer: certificatesv1.KubeAPIServerClientSignerName, request: []byte("?"), refusal: "failed to parse CSR: PEM block type must be CERTIFICATE REQUEST"},
+		{name: "masters", reason: "members of the group may do everything",
+			signer: certificatesv1.KubeAPIServerClientSignerName, request: request("system:masters"),
+			refusal: "use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed"},
+		{name: "other group", reason: "the plugin restricts only system:masters",
+			signer: certificatesv1.KubeAPIServerClientSignerName, request: request("b")},
+		{name: "other signer", reason: "certificates of another signer don't authenticate clients of the server",
+			signer: "a.example/x", request: request("system:masters")},
+		{name: "no request", reason: "the plugin can't check a request that it can't parse",
+			signer: certificatesv1.KubeAPIServerClientSignerName, request: []byte("?"),
+			refusal: "failed to parse CSR: PEM block type must be CERTIFICATE REQUEST"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

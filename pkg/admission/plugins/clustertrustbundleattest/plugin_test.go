@@ -35,11 +35,16 @@ func TestPlugin(t *testing.T) {
 	}{
 		{name: "no signer", reason: "the bundle has no signer", request: plugintest.Create(bundle(""))},
 		{name: "own signer", reason: "allowed by name", allowed: "a.example/x", request: plugintest.Create(bundle("a.example/x"))},
-		{name: "own domain", reason: "all signers of a domain may be meant", allowed: "a.example/*", request: plugintest.Create(bundle("a.example/x"))},
-		{name: "another's signer", reason: "pods would trust the certificates as the signer's", allowed: "b.example/*", request: plugintest.Create(bundle("a.example/x")), refusal: refused},
-		{name: "update", reason: "an update can replace the certificates of a bundle", allowed: "b.example/*", request: plugintest.Update(bundle("a.example/x"), replaced), refusal: refused},
-		{name: "unchanged", reason: "a storage migration writes each bundle again", allowed: "b.example/*", request: plugintest.Update(bundle("a.example/x"), bundle("a.example/x"))},
-		{name: "owner", reason: "the garbage collector removes owners and finalizers", allowed: "b.example/*", request: plugintest.Update(owned, bundle("a.example/x"))},
+		{name: "own domain", reason: "all signers of a domain may be meant", allowed: "a.example/*",
+			request: plugintest.Create(bundle("a.example/x"))},
+		{name: "another's signer", reason: "pods would trust the certificates as the signer's", allowed: "b.example/*",
+			request: plugintest.Create(bundle("a.example/x")), refusal: refused},
+		{name: "update", reason: "an update can replace the certificates of a bundle", allowed: "b.example/*",
+			request: plugintest.Update(bundle("a.example/x"), replaced), refusal: refused},
+		{name: "unchanged", reason: "a storage migration writes each bundle again", allowed: "b.example/*",
+			request: plugintest.Update(bundle("a.example/x"), bundle("a.example/x"))},
+		{name: "owner", reason: "the garbage collector removes owners and finalizers", allowed: "b.example/*",
+			request: plugintest.Update(owned, bundle("a.example/x"))},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -26,11 +26,19 @@ func TestPlugin(t *testing.T) {
 		ingress      networkingv1.Ingress
 		want         *string
 	}{
-		{name: "none", reason: "without a default class, the ingress stays unchanged", classes: []runtime.Object{class("plain", 0, "false")}},
-		{name: "default", reason: "the marked class is set", classes: []runtime.Object{class("plain", 0, ""), class("marked", 0, "true")}, want: new("marked")},
-		{name: "two", reason: "the newer default class replaces the older default class", classes: []runtime.Object{class("a", time.Hour, "true"), class("b", 0, "true")}, want: new("b")},
-		{name: "given", reason: "the class that the user has set stays", classes: []runtime.Object{class("marked", 0, "true")}, ingress: networkingv1.Ingress{Spec: networkingv1.IngressSpec{IngressClassName: new("own")}}, want: new("own")},
-		{name: "annotated", reason: "classes were chosen by annotation once", classes: []runtime.Object{class("marked", 0, "true")}, ingress: networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"kubernetes.io/ingress.class": "x"}}}},
+		{name: "none", reason: "without a default class, the ingress stays unchanged",
+			classes: []runtime.Object{class("plain", 0, "false")}},
+		{name: "default", reason: "the marked class is set",
+			classes: []runtime.Object{class("plain", 0, ""), class("marked", 0, "true")}, want: new("marked")},
+		{name: "two", reason: "the newer default class replaces the older default class",
+			classes: []runtime.Object{class("a", time.Hour, "true"), class("b", 0, "true")}, want: new("b")},
+		{name: "given", reason: "the class that the user has set stays",
+			classes: []runtime.Object{class("marked", 0, "true")},
+			ingress: networkingv1.Ingress{Spec: networkingv1.IngressSpec{IngressClassName: new("own")}},
+			want:    new("own")},
+		{name: "annotated", reason: "classes were chosen by annotation once",
+			classes: []runtime.Object{class("marked", 0, "true")},
+			ingress: networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"kubernetes.io/ingress.class": "x"}}}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -29,12 +29,22 @@ func TestPlugin(t *testing.T) {
 		want         *string
 	}{
 		{name: "none", reason: "without a default class, the claim stays unchanged", classes: []runtime.Object{plain}},
-		{name: "default", reason: "the marked class is set", classes: []runtime.Object{plain, class("marked", 0, isDefaultClass)}, want: new("marked")},
-		{name: "beta annotation", reason: "old classes still count", classes: []runtime.Object{class("old", 0, isDefaultClassBeta)}, want: new("old")},
-		{name: "two", reason: "the newer default class replaces the older default class", classes: []runtime.Object{class("a", time.Hour, isDefaultClass), class("b", 0, isDefaultClass)}, want: new("b")},
-		{name: "two of an age", reason: "names decide", classes: []runtime.Object{class("b", 0, isDefaultClass), class("a", 0, isDefaultClass)}, want: new("a")},
-		{name: "empty class", reason: "a claim with an empty class has no storage class on purpose", classes: []runtime.Object{class("marked", 0, isDefaultClass)}, claim: corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: new("")}}, want: new("")},
-		{name: "annotated claim", reason: "an older annotation of a claim names the class", classes: []runtime.Object{class("marked", 0, isDefaultClass)}, claim: corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{corev1.BetaStorageClassAnnotation: "x"}}}},
+		{name: "default", reason: "the marked class is set",
+			classes: []runtime.Object{plain, class("marked", 0, isDefaultClass)}, want: new("marked")},
+		{name: "beta annotation", reason: "old classes still count",
+			classes: []runtime.Object{class("old", 0, isDefaultClassBeta)}, want: new("old")},
+		{name: "two", reason: "the newer default class replaces the older default class",
+			classes: []runtime.Object{class("a", time.Hour, isDefaultClass), class("b", 0, isDefaultClass)},
+			want:    new("b")},
+		{name: "two of an age", reason: "names decide",
+			classes: []runtime.Object{class("b", 0, isDefaultClass), class("a", 0, isDefaultClass)}, want: new("a")},
+		{name: "empty class", reason: "a claim with an empty class has no storage class on purpose",
+			classes: []runtime.Object{class("marked", 0, isDefaultClass)},
+			claim:   corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: new("")}},
+			want:    new("")},
+		{name: "annotated claim", reason: "an older annotation of a claim names the class",
+			classes: []runtime.Object{class("marked", 0, isDefaultClass)},
+			claim:   corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{corev1.BetaStorageClassAnnotation: "x"}}}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

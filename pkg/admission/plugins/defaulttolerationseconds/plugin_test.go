@@ -22,9 +22,12 @@ func TestPlugin(t *testing.T) {
 		subresource  string
 	}{
 		{name: "none", reason: "the plugin adds both tolerations, in this order", want: []corev1.Toleration{notReady, unreachable}},
-		{name: "own", reason: "tolerations that the user sets stay unchanged", given: []corev1.Toleration{own}, want: []corev1.Toleration{own, unreachable}},
-		{name: "all", reason: "a toleration without a key covers both taints", given: []corev1.Toleration{all}, want: []corev1.Toleration{all}},
-		{name: "other effect", reason: "scheduling is not eviction", given: []corev1.Toleration{other}, want: []corev1.Toleration{other, notReady, unreachable}},
+		{name: "own", reason: "tolerations that the user sets stay unchanged", given: []corev1.Toleration{own},
+			want: []corev1.Toleration{own, unreachable}},
+		{name: "all", reason: "a toleration without a key covers both taints", given: []corev1.Toleration{all},
+			want: []corev1.Toleration{all}},
+		{name: "other effect", reason: "scheduling is not eviction", given: []corev1.Toleration{other},
+			want: []corev1.Toleration{other, notReady, unreachable}},
 		{name: "subresource", reason: "a status update changes no spec", subresource: "status"},
 	}
 	for _, test := range tests {

@@ -19,9 +19,12 @@ func TestPlugin(t *testing.T) {
 		request               plugintest.Request
 	}{
 		{name: "none", reason: "nothing to deny", request: plugintest.Create(service())},
-		{name: "new", reason: "a new service must not have external IPs", request: plugintest.Create(service("192.0.2.1")), refusal: refused},
-		{name: "added", reason: "an update must not add external IPs", request: plugintest.Update(service("192.0.2.1"), service("192.0.2.1", "192.0.2.2")), refusal: refused},
-		{name: "removed", reason: "an update may remove external IPs", request: plugintest.Update(service("192.0.2.1", "192.0.2.2"), service("192.0.2.2"))},
+		{name: "new", reason: "a new service must not have external IPs",
+			request: plugintest.Create(service("192.0.2.1")), refusal: refused},
+		{name: "added", reason: "an update must not add external IPs",
+			request: plugintest.Update(service("192.0.2.1"), service("192.0.2.1", "192.0.2.2")), refusal: refused},
+		{name: "removed", reason: "an update may remove external IPs",
+			request: plugintest.Update(service("192.0.2.1", "192.0.2.2"), service("192.0.2.2"))},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -33,10 +33,13 @@ func TestPlugin(t *testing.T) {
 		after                 time.Duration
 	}{
 		{name: "first", reason: "the bucket is full", object: event("a")},
-		{name: "second", reason: "the bucket of the namespace is empty", object: event("a"), refusal: "limit reached on type Namespace for key a"},
+		{name: "second", reason: "the bucket of the namespace is empty", object: event("a"),
+			refusal: "limit reached on type Namespace for key a"},
 		{name: "other namespace", reason: "each namespace has its own bucket", object: event("b")},
-		{name: "third namespace", reason: "a refused Event also takes a token of the server's bucket", object: event("c"), refusal: "limit reached on type Server for key "},
-		{name: "both empty", reason: "the error names every limit that refuses the Event", object: event("a"), refusal: "[limit reached on type Server for key , limit reached on type Namespace for key a]"},
+		{name: "third namespace", reason: "a refused Event also takes a token of the server's bucket",
+			object: event("c"), refusal: "limit reached on type Server for key "},
+		{name: "both empty", reason: "the error names every limit that refuses the Event", object: event("a"),
+			refusal: "[limit reached on type Server for key , limit reached on type Namespace for key a]"},
 		{name: "other kind", reason: "only events are limited", object: &corev1.ConfigMap{}},
 		{name: "later", reason: "buckets fill up", object: event("a"), after: time.Second},
 	}
@@ -64,17 +67,28 @@ func TestKeys(t *testing.T) {
 		name, reason, limit, refusal string
 		request                      plugintest.Request
 	}{
-		{name: "same user", reason: "a user has one bucket for all namespaces", limit: "User", refusal: byUser, request: changed(func(e *corev1.Event) { e.Namespace = "b" })},
-		{name: "other user", reason: "each user has a bucket", limit: "User", request: changed(func(*corev1.Event) {}).By(&user.DefaultInfo{Name: "bob"})},
-		{name: "dry run", reason: "nothing is written", limit: "User", request: plugintest.Request{Operation: admission.Create, Object: &first, DryRun: true}},
-		{name: "same object", reason: "the message of an event is not part of the key", limit: "SourceAndObject", refusal: byObject, request: changed(func(e *corev1.Event) { e.Reason = "x" })},
-		{name: "other component", reason: "the component is part of the key", limit: "SourceAndObject", request: changed(func(e *corev1.Event) { e.Source.Component = "x" })},
-		{name: "other host", reason: "the host is part of the key", limit: "SourceAndObject", request: changed(func(e *corev1.Event) { e.Source.Host = "x" })},
-		{name: "other kind of object", reason: "the kind of the object is part of the key", limit: "SourceAndObject", request: changed(func(e *corev1.Event) { e.InvolvedObject.Kind = "x" })},
-		{name: "other namespace", reason: "the namespace of the object is part of the key", limit: "SourceAndObject", request: changed(func(e *corev1.Event) { e.InvolvedObject.Namespace = "x" })},
-		{name: "other object", reason: "the name of the object is part of the key", limit: "SourceAndObject", request: changed(func(e *corev1.Event) { e.InvolvedObject.Name = "x" })},
-		{name: "other UID", reason: "the UID of the object is part of the key", limit: "SourceAndObject", request: changed(func(e *corev1.Event) { e.InvolvedObject.UID = "x" })},
-		{name: "other version", reason: "the API version of the object is part of the key", limit: "SourceAndObject", request: changed(func(e *corev1.Event) { e.InvolvedObject.APIVersion = "x" })},
+		{name: "same user", reason: "a user has one bucket for all namespaces", limit: "User", refusal: byUser,
+			request: changed(func(e *corev1.Event) { e.Namespace = "b" })},
+		{name: "other user", reason: "each user has a bucket", limit: "User",
+			request: changed(func(*corev1.Event) {}).By(&user.DefaultInfo{Name: "bob"})},
+		{name: "dry run", reason: "nothing is written", limit: "User",
+			request: plugintest.Request{Operation: admission.Create, Object: &first, DryRun: true}},
+		{name: "same object", reason: "the message of an event is not part of the key", limit: "SourceAndObject",
+			refusal: byObject, request: changed(func(e *corev1.Event) { e.Reason = "x" })},
+		{name: "other component", reason: "the component is part of the key", limit: "SourceAndObject",
+			request: changed(func(e *corev1.Event) { e.Source.Component = "x" })},
+		{name: "other host", reason: "the host is part of the key", limit: "SourceAndObject",
+			request: changed(func(e *corev1.Event) { e.Source.Host = "x" })},
+		{name: "other kind of object", reason: "the kind of the object is part of the key", limit: "SourceAndObject",
+			request: changed(func(e *corev1.Event) { e.InvolvedObject.Kind = "x" })},
+		{name: "other namespace", reason: "the namespace of the object is part of the key", limit: "SourceAndObject",
+			request: changed(func(e *corev1.Event) { e.InvolvedObject.Namespace = "x" })},
+		{name: "other object", reason: "the name of the object is part of the key", limit: "SourceAndObject",
+			request: changed(func(e *corev1.Event) { e.InvolvedObject.Name = "x" })},
+		{name: "other UID", reason: "the UID of the object is part of the key", limit: "SourceAndObject",
+			request: changed(func(e *corev1.Event) { e.InvolvedObject.UID = "x" })},
+		{name: "other version", reason: "the API version of the object is part of the key", limit: "SourceAndObject",
+			request: changed(func(e *corev1.Event) { e.InvolvedObject.APIVersion = "x" })},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -92,12 +106,22 @@ func TestKeys(t *testing.T) {
 func TestConfiguration(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, reason, content, err string }{
-		{name: "no limits", reason: "a configuration without limits has no effect", content: header, err: "limits: Invalid value: null: must not be empty"},
-		{name: "unknown type", reason: "the error lists the known types", content: header + "limits: [{type: Pod, qps: 1, burst: 1}]\n", err: `limits[0].type: Unsupported value: "Pod": supported values: "Namespace", "Server", "SourceAndObject", "User"`},
-		{name: "no rate", reason: "a bucket must fill up", content: header + "limits: [{type: Server, burst: 1}]\n", err: "limits[0].qps: Invalid value: 0: must be positive"},
-		{name: "no burst", reason: "an empty bucket lets nothing through", content: header + "limits: [{type: Server, qps: 1}]\n", err: "limits[0].burst: Invalid value: 0: must be positive"},
-		{name: "no cache", reason: "buckets must be kept", content: header + "limits: [{type: User, qps: 1, burst: 1, cacheSize: -1}]\n", err: "limits[0].cacheSize: Invalid value: -1: must not be negative"},
-		{name: "other kind", reason: "the file is the configuration of another plugin", content: "kind: Configuration\n", err: `kind "Configuration" of version "": must be Configuration of eventratelimit`},
+		{name: "no limits", reason: "a configuration without limits has no effect", content: header,
+			err: "limits: Invalid value: null: must not be empty"},
+		{name: "unknown type", reason: "the error lists the known types",
+			content: header + "limits: [{type: Pod, qps: 1, burst: 1}]\n",
+			err:     `limits[0].type: Unsupported value: "Pod": supported values: "Namespace", "Server", "SourceAndObject", "User"`},
+		{name: "no rate", reason: "a bucket must fill up", content: header + "limits: [{type: Server, burst: 1}]\n",
+			err: "limits[0].qps: Invalid value: 0: must be positive"},
+		{name: "no burst", reason: "an empty bucket lets nothing through",
+			content: header + "limits: [{type: Server, qps: 1}]\n",
+			err:     "limits[0].burst: Invalid value: 0: must be positive"},
+		{name: "no cache", reason: "buckets must be kept",
+			content: header + "limits: [{type: User, qps: 1, burst: 1, cacheSize: -1}]\n",
+			err:     "limits[0].cacheSize: Invalid value: -1: must not be negative"},
+		{name: "other kind", reason: "the file is the configuration of another plugin",
+			content: "kind: Configuration\n",
+			err:     `kind "Configuration" of version "": must be Configuration of eventratelimit`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -28,8 +28,12 @@ func TestPlugin(t *testing.T) {
 		want         []corev1.Toleration
 	}{
 		{name: "native", reason: "every node has CPU", pod: corev1.PodSpec{Containers: []corev1.Container{asks("cpu")}}},
-		{name: "extended", reason: "the resources of all containers get tolerations, sorted by name", pod: corev1.PodSpec{Containers: []corev1.Container{asks("example.com/gpu", "cpu")}, InitContainers: []corev1.Container{asks("example.com/dongle")}}, want: []corev1.Toleration{tolerates("example.com/dongle"), tolerates("example.com/gpu")}},
-		{name: "tolerated", reason: "a resource of two containers gets one toleration", pod: corev1.PodSpec{Containers: []corev1.Container{asks("example.com/gpu")}, Tolerations: []corev1.Toleration{tolerates("example.com/gpu")}}, want: []corev1.Toleration{tolerates("example.com/gpu")}},
+		{name: "extended", reason: "the resources of all containers get tolerations, sorted by name",
+			pod:  corev1.PodSpec{Containers: []corev1.Container{asks("example.com/gpu", "cpu")}, InitContainers: []corev1.Container{asks("example.com/dongle")}},
+			want: []corev1.Toleration{tolerates("example.com/dongle"), tolerates("example.com/gpu")}},
+		{name: "tolerated", reason: "a resource of two containers gets one toleration",
+			pod:  corev1.PodSpec{Containers: []corev1.Container{asks("example.com/gpu")}, Tolerations: []corev1.Toleration{tolerates("example.com/gpu")}},
+			want: []corev1.Toleration{tolerates("example.com/gpu")}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

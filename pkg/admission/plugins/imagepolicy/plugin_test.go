@@ -95,16 +95,24 @@ func TestPlugin(t *testing.T) {
 		asked                string // the images, and then the annotations, of the request to the backend
 	}{
 		{"allowed", "the backend allows all images of the pod", "", plugintest.Create(podOf("a", "b")), "", "a b"},
-		{"refused", "the backend refuses one image of the pod", "", plugintest.Create(podOf("a", "refused")), "image policy webhook backend denied one or more images: it is old", "a refused"},
-		{"refused silently", "a reason is optional", "", plugintest.Create(podOf("refused silently")), "one or more images rejected by webhook backend", "refused silently"},
+		{"refused", "the backend refuses one image of the pod", "", plugintest.Create(podOf("a", "refused")),
+			"image policy webhook backend denied one or more images: it is old", "a refused"},
+		{"refused silently", "a reason is optional", "", plugintest.Create(podOf("refused silently")),
+			"one or more images rejected by webhook backend", "refused silently"},
 		{"init container", "an init container runs an image, too", "", plugintest.Create(withInit), "it is old", "a refused"},
-		{"annotations", "the backend gets the annotations for image policies", "", plugintest.Create(annotatedPod), "", "a mine.image-policy.k8s.io/ticket=1"},
+		{"annotations", "the backend gets the annotations for image policies", "", plugintest.Create(annotatedPod), "",
+			"a mine.image-policy.k8s.io/ticket=1"},
 		{"update", "an update may change an image", "", plugintest.Update(podOf("a"), podOf("refused")), "it is old", "refused"},
-		{"ephemeral containers", "the subresource adds ephemeral containers", "", plugintest.Update(podOf("refused"), debugged).Of("ephemeralcontainers"), "", "debugger"},
-		{"status", "an update of the status changes no image", "", plugintest.Update(podOf("refused"), podOf("refused")).Of("status"), "", ""},
-		{"other kind", "a ConfigMap has no images", "", plugintest.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c"}}), "", ""},
-		{"broken", "the backend failed, and failures don't allow pods by default", "", plugintest.Create(podOf("broken")), "an error on the server", "broken"},
-		{"broken, and open", "the configuration allows pods when the backend fails", "  defaultAllow: true\n", plugintest.Create(podOf("broken")), "", "broken"},
+		{"ephemeral containers", "the subresource adds ephemeral containers", "",
+			plugintest.Update(podOf("refused"), debugged).Of("ephemeralcontainers"), "", "debugger"},
+		{"status", "an update of the status changes no image", "",
+			plugintest.Update(podOf("refused"), podOf("refused")).Of("status"), "", ""},
+		{"other kind", "a ConfigMap has no images", "",
+			plugintest.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c"}}), "", ""},
+		{"broken", "the backend failed, and failures don't allow pods by default", "",
+			plugintest.Create(podOf("broken")), "an error on the server", "broken"},
+		{"broken, and open", "the configuration allows pods when the backend fails", "  defaultAllow: true\n",
+			plugintest.Create(podOf("broken")), "", "broken"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -172,13 +180,17 @@ func TestConfiguration(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, reason, config, want string }{
 		{"none", "the backend has no address", "", "imagePolicy.kubeConfigFile: must name the kubeconfig"},
-		{"no such file", "the file doesn't exist", "imagePolicy: {kubeConfigFile: /nowhere}", "imagePolicy.kubeConfigFile: /nowhere: stat /nowhere"},
+		{"no such file", "the file doesn't exist", "imagePolicy: {kubeConfigFile: /nowhere}",
+			"imagePolicy.kubeConfigFile: /nowhere: stat /nowhere"},
 		{"numbers", "the error lists all wrong numbers", "imagePolicy: {kubeConfigFile: /nowhere, allowTTL: 1801, denyTTL: -2, retryBackoff: -3}",
 			"imagePolicy.allowTTL: 1801: must be between 1 and 1800, in units of 1s, or -1 for none\n" +
 				"imagePolicy.denyTTL: -2: must be between 1 and 1800, in units of 1s, or -1 for none\n" +
 				"imagePolicy.retryBackoff: -3: must be between 1 and 300000, in units of 1ms, or -1 for none"},
-		{"overflow", "the number must not overflow into the allowed range", "imagePolicy: {kubeConfigFile: /nowhere, allowTTL: 9223372036854775807}", "imagePolicy.allowTTL: 9223372036854775807"},
-		{"negative overflow", "the number must not overflow into the allowed range", "imagePolicy: {kubeConfigFile: /nowhere, allowTTL: -10000000000}", "imagePolicy.allowTTL: -10000000000"},
+		{"overflow", "the number must not overflow into the allowed range",
+			"imagePolicy: {kubeConfigFile: /nowhere, allowTTL: 9223372036854775807}",
+			"imagePolicy.allowTTL: 9223372036854775807"},
+		{"negative overflow", "the number must not overflow into the allowed range",
+			"imagePolicy: {kubeConfigFile: /nowhere, allowTTL: -10000000000}", "imagePolicy.allowTTL: -10000000000"},
 	} {
 		if _, err := New(strings.NewReader(test.config)); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q: %s", test.name, err, test.want, test.reason)
@@ -221,8 +233,10 @@ func TestAuditAnnotations(t *testing.T) {
 		name, reason, image string
 		want                map[string]string
 	}{
-		{"annotation of the backend", "the backend's annotation is kept", "noted", map[string]string{"imagepolicywebhook.image-policy.k8s.io/signed-by": "us"}},
-		{"failed open", "the pod is allowed because the backend failed", "broken", map[string]string{"imagepolicywebhook.image-policy.k8s.io/failed-open": "true"}},
+		{"annotation of the backend", "the backend's annotation is kept", "noted",
+			map[string]string{"imagepolicywebhook.image-policy.k8s.io/signed-by": "us"}},
+		{"failed open", "the pod is allowed because the backend failed", "broken",
+			map[string]string{"imagepolicywebhook.image-policy.k8s.io/failed-open": "true"}},
 		{"none", "without an annotation of the backend, there is no audit annotation", "a", map[string]string{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -19,10 +19,12 @@ func TestPlugin(t *testing.T) {
 		pod                   *corev1.Pod
 	}{
 		{name: "none", reason: "the pod excludes no other pod", pod: &corev1.Pod{}},
-		{name: "node", reason: "pods that exclude one another from a node are common", pod: pod(corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{host}})},
+		{name: "node", reason: "pods that exclude one another from a node are common",
+			pod: pod(corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{host}})},
 		{name: "zone", reason: "a pod must not exclude all others from a zone", pod: pod(corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{host, zone}}),
 			refusal: "affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey topology.kubernetes.io/zone but only key kubernetes.io/hostname is allowed"},
-		{name: "wish", reason: "preferred terms don't exclude other pods", pod: pod(corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{PodAffinityTerm: zone}}})},
+		{name: "wish", reason: "preferred terms don't exclude other pods",
+			pod: pod(corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{PodAffinityTerm: zone}}})},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

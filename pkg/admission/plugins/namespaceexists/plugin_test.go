@@ -19,9 +19,11 @@ func TestPlugin(t *testing.T) {
 		request               plugintest.Request
 	}{
 		{name: "exists", reason: "the namespace exists", request: plugintest.Create(in("here"))},
-		{name: "missing", reason: "unlike NamespaceLifecycle, for every operation", request: plugintest.Delete(in("gone")), refusal: `namespaces "gone" not found`},
+		{name: "missing", reason: "unlike NamespaceLifecycle, for every operation",
+			request: plugintest.Delete(in("gone")), refusal: `namespaces "gone" not found`},
 		{name: "cluster-scoped", reason: "a cluster-scoped object has no namespace", request: plugintest.Create(&corev1.Node{})},
-		{name: "namespace", reason: "the request creates the namespace itself", request: plugintest.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "new"}})},
+		{name: "namespace", reason: "the request creates the namespace itself",
+			request: plugintest.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "new"}})},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -114,7 +114,8 @@ func (p *Plugin) mayDelete(ctx context.Context, a admission.Attributes) error {
 // kinds need not be known.
 func (p *Plugin) finalizesAnything(ctx context.Context, by user.Info) bool {
 	decision, _, _ := p.authorizer.Authorize(ctx, authorizer.AttributesRecord{
-		User: by, Verb: "update", APIGroup: "*", APIVersion: "*", Resource: "*", Subresource: "finalizers", Name: "*", ResourceRequest: true,
+		User: by, Verb: "update", APIGroup: "*", APIVersion: "*", Resource: "*", Subresource: "finalizers", Name: "*",
+		ResourceRequest: true,
 	})
 	return decision == authorizer.DecisionAllow
 }

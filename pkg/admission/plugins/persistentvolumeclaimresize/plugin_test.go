@@ -28,13 +28,20 @@ func TestPlugin(t *testing.T) {
 		name, reason, refusal string
 		old, claim            *corev1.PersistentVolumeClaim
 	}{
-		{name: "allowed", reason: "the storage class of the claim allows expansion", old: claim("grows", "1Gi", bound), claim: claim("grows", "2Gi", bound)},
-		{name: "same size", reason: "the new quantity has the same value in another form", old: claim("fixed", "1Gi", pending), claim: claim("fixed", "1024Mi", pending)},
-		{name: "smaller", reason: "validation, and not admission, refuses a smaller size", old: claim("fixed", "2Gi", bound), claim: claim("fixed", "1Gi", bound)},
-		{name: "not bound", reason: "an unbound claim has no volume to expand", old: claim("grows", "1Gi", pending), claim: claim("grows", "2Gi", pending), refusal: "Only bound persistent volume claims can be expanded"},
-		{name: "not allowed", reason: "the class doesn't allow expansion", old: claim("fixed", "1Gi", bound), claim: claim("fixed", "2Gi", bound), refusal: refused},
-		{name: "no class", reason: "a claim without a class has no provisioner", old: claim("", "1Gi", bound), claim: claim("", "2Gi", bound), refusal: refused},
-		{name: "missing class", reason: "a missing class allows nothing", old: claim("gone", "1Gi", bound), claim: claim("gone", "2Gi", bound), refusal: refused},
+		{name: "allowed", reason: "the storage class of the claim allows expansion", old: claim("grows", "1Gi", bound),
+			claim: claim("grows", "2Gi", bound)},
+		{name: "same size", reason: "the new quantity has the same value in another form",
+			old: claim("fixed", "1Gi", pending), claim: claim("fixed", "1024Mi", pending)},
+		{name: "smaller", reason: "validation, and not admission, refuses a smaller size",
+			old: claim("fixed", "2Gi", bound), claim: claim("fixed", "1Gi", bound)},
+		{name: "not bound", reason: "an unbound claim has no volume to expand", old: claim("grows", "1Gi", pending),
+			claim: claim("grows", "2Gi", pending), refusal: "Only bound persistent volume claims can be expanded"},
+		{name: "not allowed", reason: "the class doesn't allow expansion", old: claim("fixed", "1Gi", bound),
+			claim: claim("fixed", "2Gi", bound), refusal: refused},
+		{name: "no class", reason: "a claim without a class has no provisioner", old: claim("", "1Gi", bound),
+			claim: claim("", "2Gi", bound), refusal: refused},
+		{name: "missing class", reason: "a missing class allows nothing", old: claim("gone", "1Gi", bound),
+			claim: claim("gone", "2Gi", bound), refusal: refused},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

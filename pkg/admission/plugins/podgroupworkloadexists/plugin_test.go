@@ -29,10 +29,17 @@ func TestPodGroups(t *testing.T) {
 	}{
 		{name: "there", reason: "the workload exists before the group", workload: workload, request: plugintest.Create(group("ns", "w"))},
 		{name: "none", reason: "a group needs no workload", workload: workload, request: plugintest.Create(group("ns", ""))},
-		{name: "missing", reason: "a group needs the template of its workload", workload: workload, request: plugintest.Create(group("ns", "gone")), refusal: `workload "gone" of spec.workloadRef.workloadName does not exist`},
-		{name: "of another namespace", reason: "a reference stays in its namespace", workload: workload, request: plugintest.Create(group("other", "w")), refusal: `workload "w" of spec.workloadRef.workloadName does not exist`},
-		{name: "being deleted", reason: "a new group would outlive the workload", workload: leaving, request: plugintest.Create(group("ns", "w")), refusal: `workload "w" of spec.workloadRef.workloadName is being deleted`},
-		{name: "update", reason: "a group may outlive its workload", workload: leaving, request: plugintest.Update(group("ns", "w"), group("ns", "w"))},
+		{name: "missing", reason: "a group needs the template of its workload", workload: workload,
+			request: plugintest.Create(group("ns", "gone")),
+			refusal: `workload "gone" of spec.workloadRef.workloadName does not exist`},
+		{name: "of another namespace", reason: "a reference stays in its namespace", workload: workload,
+			request: plugintest.Create(group("other", "w")),
+			refusal: `workload "w" of spec.workloadRef.workloadName does not exist`},
+		{name: "being deleted", reason: "a new group would outlive the workload", workload: leaving,
+			request: plugintest.Create(group("ns", "w")),
+			refusal: `workload "w" of spec.workloadRef.workloadName is being deleted`},
+		{name: "update", reason: "a group may outlive its workload", workload: leaving,
+			request: plugintest.Update(group("ns", "w"), group("ns", "w"))},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -18,11 +18,17 @@ func TestPlugin(t *testing.T) {
 		name, reason, namespace, refusal string
 		selector, want                   map[string]string
 	}{
-		{name: "default", reason: "a namespace without the annotation has the default selector", namespace: "plain", selector: map[string]string{"disk": "hdd"}, want: map[string]string{"disk": "hdd", "zone": "a"}},
+		{name: "default", reason: "a namespace without the annotation has the default selector", namespace: "plain",
+			selector: map[string]string{"disk": "hdd"}, want: map[string]string{"disk": "hdd", "zone": "a"}},
 		{name: "annotation", reason: "the annotation has the selector", namespace: "annotated", want: map[string]string{"zone": "b"}},
-		{name: "conflict", reason: "no node is in both zones", namespace: "annotated", selector: map[string]string{"zone": "a"}, refusal: "pod node label selector conflicts with its namespace node label selector"},
-		{name: "allowed", reason: "the configuration allows the pod's own selector", namespace: "strict", selector: map[string]string{"disk": "ssd"}, want: map[string]string{"disk": "ssd", "zone": "a"}},
-		{name: "not allowed", reason: "the namespace doesn't allow this selector", namespace: "strict", selector: map[string]string{"disk": "hdd"}, refusal: "pod node label selector labels conflict with its namespace whitelist"},
+		{name: "conflict", reason: "no node is in both zones", namespace: "annotated",
+			selector: map[string]string{"zone": "a"},
+			refusal:  "pod node label selector conflicts with its namespace node label selector"},
+		{name: "allowed", reason: "the configuration allows the pod's own selector", namespace: "strict",
+			selector: map[string]string{"disk": "ssd"}, want: map[string]string{"disk": "ssd", "zone": "a"}},
+		{name: "not allowed", reason: "the namespace doesn't allow this selector", namespace: "strict",
+			selector: map[string]string{"disk": "hdd"},
+			refusal:  "pod node label selector labels conflict with its namespace whitelist"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

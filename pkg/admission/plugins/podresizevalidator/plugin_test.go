@@ -27,7 +27,8 @@ func node(name, os string) *corev1.Node {
 // on returns a pod on a node, with a generation and with requests of CPU and memory.
 func on(node string, generation int64, cpu, memory string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p", Generation: generation}, Spec: corev1.PodSpec{
-		NodeName: node, Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: resources(cpu, memory)}}},
+		NodeName:   node,
+		Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: resources(cpu, memory)}}},
 	}}
 }
 
@@ -46,10 +47,13 @@ func TestPlugin(t *testing.T) {
 			refusal: `pods "p" is forbidden: node didn't have enough allocatable resources: cpu, requested: 2000, allocatable: 1000; memory, requested: 2147483648, allocatable: 1073741824`},
 		{name: "platform", reason: "only nodes with Linux can resize pods", request: resize("windows", "1", "1Gi"), cause: "UnsupportedPlatform",
 			refusal: `pods "p" is forbidden: pod resize is only supported on linux nodes, node "windows" is "windows"`},
-		{name: "no such node", reason: "the capacity of a missing node is unknown", request: resize("gone", "1", "1Gi"), refusal: `pods "p" is forbidden: node "gone" not found`},
+		{name: "no such node", reason: "the capacity of a missing node is unknown", request: resize("gone", "1", "1Gi"),
+			refusal: `pods "p" is forbidden: node "gone" not found`},
 		{name: "not bound", reason: "the scheduler chooses a node with enough capacity", request: resize("", "2", "2Gi")},
-		{name: "unchanged", reason: "the generation shows that the spec hasn't changed", request: plugintest.Update(on("gone", 1, "2", "2Gi"), on("gone", 1, "2", "2Gi")).Of("resize")},
-		{name: "status", reason: "other subresources don't resize a pod", request: plugintest.Update(on("gone", 1, "1", "1Gi"), on("gone", 2, "2", "2Gi")).Of("status")},
+		{name: "unchanged", reason: "the generation shows that the spec hasn't changed",
+			request: plugintest.Update(on("gone", 1, "2", "2Gi"), on("gone", 1, "2", "2Gi")).Of("resize")},
+		{name: "status", reason: "other subresources don't resize a pod",
+			request: plugintest.Update(on("gone", 1, "1", "1Gi"), on("gone", 2, "2", "2Gi")).Of("status")},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

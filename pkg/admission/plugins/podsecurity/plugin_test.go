@@ -26,9 +26,14 @@ func TestPlugin(t *testing.T) {
 		request                       plugintest.Request
 	}{
 		{name: "no label", reason: "by default everything is privileged", request: plugintest.Create(pod("free"))},
-		{name: "baseline", reason: "a label of the namespace selects the level", request: plugintest.Create(pod("strict")), refusal: `pods "p" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)`},
-		{name: "deployment", reason: "the plugin refuses only pods, and warns about objects with a pod template", request: plugintest.Create(deployment)},
-		{name: "wrong level", reason: "a misspelled level protects nothing", request: plugintest.Create(namespace("new", "strict")), refusal: `must be one of privileged, baseline, restricted`},
+		{name: "baseline", reason: "a label of the namespace selects the level",
+			request: plugintest.Create(pod("strict")),
+			refusal: `pods "p" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)`},
+		{name: "deployment", reason: "the plugin refuses only pods, and warns about objects with a pod template",
+			request: plugintest.Create(deployment)},
+		{name: "wrong level", reason: "a misspelled level protects nothing",
+			request: plugintest.Create(namespace("new", "strict")),
+			refusal: `must be one of privileged, baseline, restricted`},
 		{name: "default level", reason: "the configuration sets the level of namespaces without labels", request: plugintest.Create(pod("free")),
 			config:  "apiVersion: pod-security.admission.config.k8s.io/v1\nkind: PodSecurityConfiguration\ndefaults: {enforce: baseline}\n",
 			refusal: "violates PodSecurity"},

@@ -27,13 +27,20 @@ func TestPlugin(t *testing.T) {
 		containers                       []corev1.Container
 		given, want                      []corev1.Toleration
 	}{
-		{name: "default", reason: "the configuration has default tolerations", namespace: "plain", given: []corev1.Toleration{exists("b")}, want: []corev1.Toleration{exists("b"), exists("a")}},
-		{name: "annotation", reason: "the annotation of the namespace has default tolerations", namespace: "own", want: []corev1.Toleration{exists("c")}},
-		{name: "empty annotation", reason: "an empty annotation allows no tolerations", namespace: "empty", given: []corev1.Toleration{exists("x")}, want: []corev1.Toleration{exists("x")}},
-		{name: "not allowed", reason: "the configuration doesn't list the toleration", namespace: "plain", given: []corev1.Toleration{exists("x")}, refusal: refused},
-		{name: "everything", reason: "the toleration covers more than the list", namespace: "plain", given: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, refusal: refused},
-		{name: "not allowed by the namespace", reason: "the annotation doesn't list the toleration", namespace: "own", given: []corev1.Toleration{exists("x")}, refusal: "conflict with its namespace whitelist"},
-		{name: "guaranteed", reason: "a pod with requests stays on a node without memory", namespace: "plain", containers: asks, want: []corev1.Toleration{exists("a"), pressure}},
+		{name: "default", reason: "the configuration has default tolerations", namespace: "plain",
+			given: []corev1.Toleration{exists("b")}, want: []corev1.Toleration{exists("b"), exists("a")}},
+		{name: "annotation", reason: "the annotation of the namespace has default tolerations", namespace: "own",
+			want: []corev1.Toleration{exists("c")}},
+		{name: "empty annotation", reason: "an empty annotation allows no tolerations", namespace: "empty",
+			given: []corev1.Toleration{exists("x")}, want: []corev1.Toleration{exists("x")}},
+		{name: "not allowed", reason: "the configuration doesn't list the toleration", namespace: "plain",
+			given: []corev1.Toleration{exists("x")}, refusal: refused},
+		{name: "everything", reason: "the toleration covers more than the list", namespace: "plain",
+			given: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, refusal: refused},
+		{name: "not allowed by the namespace", reason: "the annotation doesn't list the toleration", namespace: "own",
+			given: []corev1.Toleration{exists("x")}, refusal: "conflict with its namespace whitelist"},
+		{name: "guaranteed", reason: "a pod with requests stays on a node without memory", namespace: "plain",
+			containers: asks, want: []corev1.Toleration{exists("a"), pressure}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

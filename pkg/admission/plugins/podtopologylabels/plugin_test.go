@@ -27,9 +27,14 @@ func TestPlugin(t *testing.T) {
 		object                    runtime.Object
 		want                      map[string]string
 	}{
-		{name: "binding", reason: "a bound pod gets the labels of its node", subresource: "binding", object: &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}, want: map[string]string{zone: "a", region: "b"}},
-		{name: "created on a node", reason: "a pod that is created on a node isn't bound later", object: pod("n", nil), want: map[string]string{zone: "a", region: "b"}},
-		{name: "own label", reason: "the labels of the node replace the user's labels", object: pod("n", map[string]string{zone: "x", "other": "y"}), want: map[string]string{zone: "a", region: "b", "other": "y"}},
+		{name: "binding", reason: "a bound pod gets the labels of its node", subresource: "binding",
+			object: &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "n"}},
+			want:   map[string]string{zone: "a", region: "b"}},
+		{name: "created on a node", reason: "a pod that is created on a node isn't bound later", object: pod("n", nil),
+			want: map[string]string{zone: "a", region: "b"}},
+		{name: "own label", reason: "the labels of the node replace the user's labels",
+			object: pod("n", map[string]string{zone: "x", "other": "y"}),
+			want:   map[string]string{zone: "a", region: "b", "other": "y"}},
 		{name: "no node yet", reason: "a pod without a node has no topology", object: pod("", nil)},
 		{name: "unknown node", reason: "a pod may be created before its node", object: pod("gone", nil)},
 	}

@@ -33,13 +33,24 @@ func TestPods(t *testing.T) {
 		refusal      string
 	}{
 		{name: "no default", reason: "without a default class, the priority is 0", want: spec("", 0, preempt)},
-		{name: "default", reason: "the default class counts for pods without a class", classes: []runtime.Object{high, normal}, want: spec("normal", 10, preempt)},
-		{name: "named", reason: "the priority and the preemption policy come from the class", classes: []runtime.Object{high, normal}, pod: corev1.PodSpec{PriorityClassName: "high"}, want: spec("high", 1000, never)},
-		{name: "same values given", reason: "a pod that was read can be created again", classes: []runtime.Object{high}, pod: spec("high", 1000, never), want: spec("high", 1000, never)},
-		{name: "missing", reason: "a class must exist", pod: corev1.PodSpec{PriorityClassName: "gone"}, refusal: "no PriorityClass with name gone was found"},
-		{name: "other value given", reason: "users name classes, not numbers", pod: corev1.PodSpec{Priority: new(int32(7))}, refusal: "the integer value of priority (7) must not be provided in pod spec; priority admission controller computed 0"},
-		{name: "other policy given", reason: "users name classes, not policies", classes: []runtime.Object{high}, pod: corev1.PodSpec{PriorityClassName: "high", PreemptionPolicy: new(preempt)}, refusal: "the string value of PreemptionPolicy (PreemptLowerPriority)"},
-		{name: "update", reason: "an update keeps the resolved priority, even if the class has changed", old: new(spec("high", 1000, never)), pod: corev1.PodSpec{PriorityClassName: "high"}, want: spec("high", 1000, never)},
+		{name: "default", reason: "the default class counts for pods without a class",
+			classes: []runtime.Object{high, normal}, want: spec("normal", 10, preempt)},
+		{name: "named", reason: "the priority and the preemption policy come from the class",
+			classes: []runtime.Object{high, normal}, pod: corev1.PodSpec{PriorityClassName: "high"},
+			want: spec("high", 1000, never)},
+		{name: "same values given", reason: "a pod that was read can be created again", classes: []runtime.Object{high},
+			pod: spec("high", 1000, never), want: spec("high", 1000, never)},
+		{name: "missing", reason: "a class must exist", pod: corev1.PodSpec{PriorityClassName: "gone"},
+			refusal: "no PriorityClass with name gone was found"},
+		{name: "other value given", reason: "users name classes, not numbers",
+			pod:     corev1.PodSpec{Priority: new(int32(7))},
+			refusal: "the integer value of priority (7) must not be provided in pod spec; priority admission controller computed 0"},
+		{name: "other policy given", reason: "users name classes, not policies", classes: []runtime.Object{high},
+			pod:     corev1.PodSpec{PriorityClassName: "high", PreemptionPolicy: new(preempt)},
+			refusal: "the string value of PreemptionPolicy (PreemptLowerPriority)"},
+		{name: "update", reason: "an update keeps the resolved priority, even if the class has changed",
+			old: new(spec("high", 1000, never)), pod: corev1.PodSpec{PriorityClassName: "high"},
+			want: spec("high", 1000, never)},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -74,11 +85,19 @@ func TestPodGroups(t *testing.T) {
 		refusal      string
 	}{
 		{name: "no default", reason: "without a default class, the priority is 0", want: spec("", 0, preempt)},
-		{name: "default", reason: "the default class counts for groups without a class", classes: []runtime.Object{high, normal}, want: spec("normal", 10, preempt)},
-		{name: "named", reason: "a scheduler looks at the number alone", classes: []runtime.Object{high, normal}, group: schedulingv1beta1.PodGroupSpec{PriorityClassName: "high"}, want: spec("high", 1000, never)},
-		{name: "missing", reason: "a class must exist", group: schedulingv1beta1.PodGroupSpec{PriorityClassName: "gone"}, refusal: "no PriorityClass with name gone was found"},
-		{name: "other value given", reason: "the priority must be that of the class", group: schedulingv1beta1.PodGroupSpec{Priority: new(int32(7))}, refusal: "priority set in the pod group (7) must match the priority computed (0) based on the priority class set in the spec"},
-		{name: "update", reason: "the policy has a default, and the priority is the client's to repeat", old: new(spec("high", 1000, never)), group: schedulingv1beta1.PodGroupSpec{PriorityClassName: "high"}, want: schedulingv1beta1.PodGroupSpec{PriorityClassName: "high", PreemptionPolicy: new(never)}},
+		{name: "default", reason: "the default class counts for groups without a class",
+			classes: []runtime.Object{high, normal}, want: spec("normal", 10, preempt)},
+		{name: "named", reason: "a scheduler looks at the number alone", classes: []runtime.Object{high, normal},
+			group: schedulingv1beta1.PodGroupSpec{PriorityClassName: "high"}, want: spec("high", 1000, never)},
+		{name: "missing", reason: "a class must exist",
+			group:   schedulingv1beta1.PodGroupSpec{PriorityClassName: "gone"},
+			refusal: "no PriorityClass with name gone was found"},
+		{name: "other value given", reason: "the priority must be that of the class",
+			group:   schedulingv1beta1.PodGroupSpec{Priority: new(int32(7))},
+			refusal: "priority set in the pod group (7) must match the priority computed (0) based on the priority class set in the spec"},
+		{name: "update", reason: "the policy has a default, and the priority is the client's to repeat",
+			old: new(spec("high", 1000, never)), group: schedulingv1beta1.PodGroupSpec{PriorityClassName: "high"},
+			want: schedulingv1beta1.PodGroupSpec{PriorityClassName: "high", PreemptionPolicy: new(never)}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -120,10 +139,13 @@ func TestClasses(t *testing.T) {
 		name, reason, refusal string
 		request               plugintest.Request
 	}{
-		{name: "second default", reason: "only one class can be the default", request: plugintest.Create(other), refusal: "PriorityClass normal is already marked as default. Only one default can exist"},
-		{name: "second default by update", reason: "only one class can be the default", request: plugintest.Update(other, other), refusal: "already marked as default"},
+		{name: "second default", reason: "only one class can be the default", request: plugintest.Create(other),
+			refusal: "PriorityClass normal is already marked as default. Only one default can exist"},
+		{name: "second default by update", reason: "only one class can be the default",
+			request: plugintest.Update(other, other), refusal: "already marked as default"},
 		{name: "same default", reason: "the default may be updated", request: plugintest.Update(existing, existing)},
-		{name: "no default", reason: "a class that isn't the default needs no check", request: plugintest.Create(class("low", 1, false, corev1.PreemptNever))},
+		{name: "no default", reason: "a class that isn't the default needs no check",
+			request: plugintest.Create(class("low", 1, false, corev1.PreemptNever))},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

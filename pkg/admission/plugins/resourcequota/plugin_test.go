@@ -165,9 +165,10 @@ func TestPlugin(t *testing.T) {
 		request: plugintest.Create(deviceClaim(devices("gpu", 2), devices("nic", 4))),
 		refusal: "exceeded quota: q, requested: gpu.deviceclass.resource.k8s.io/devices=2, used: gpu.deviceclass.resource.k8s.io/devices=1, limited: gpu.deviceclass.resource.k8s.io/devices=2",
 	}, {
-		name:    "any object",
-		reason:  "objects of every kind can be counted",
-		quota:   quotaOf(list("count/leases.coordination.k8s.io", "0", "configmaps", "0"), list("count/leases.coordination.k8s.io", "0", "configmaps", "0")),
+		name:   "any object",
+		reason: "objects of every kind can be counted",
+		quota: quotaOf(list("count/leases.coordination.k8s.io", "0", "configmaps", "0"),
+			list("count/leases.coordination.k8s.io", "0", "configmaps", "0")),
 		request: plugintest.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}),
 		refusal: "exceeded quota: q, requested: configmaps=1, used: configmaps=0, limited: configmaps=0",
 	}}
@@ -204,7 +205,8 @@ func TestUsage(t *testing.T) {
 		return &corev1.Service{Spec: corev1.ServiceSpec{Type: kind, AllocateLoadBalancerNodePorts: allocate, Ports: []corev1.ServicePort{{Port: 1}, {Port: 2, NodePort: 30000}}}}
 	}
 	claim := &corev1.PersistentVolumeClaim{
-		Spec:   corev1.PersistentVolumeClaimSpec{StorageClassName: new("gold"), Resources: corev1.VolumeResourceRequirements{Requests: list("storage", "1500m")}},
+		Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: new("gold"),
+			Resources: corev1.VolumeResourceRequirements{Requests: list("storage", "1500m")}},
 		Status: corev1.PersistentVolumeClaimStatus{AllocatedResources: list("storage", "1")},
 	}
 	eitherDevice := resourcev1.DeviceRequest{Name: "either", FirstAvailable: []resourcev1.DeviceSubRequest{
@@ -223,29 +225,38 @@ func TestUsage(t *testing.T) {
 		want: list("count/pods", "1", "pods", "1", "cpu", "1", "requests.cpu", "1", "limits.cpu", "2", "memory", "2Gi", "requests.memory", "2Gi",
 			"hugepages-2Mi", "4Mi", "requests.hugepages-2Mi", "4Mi", "requests.example.com/gpu", "2"),
 	}, {
-		name: "ended pod", reason: "a pod that has ended still counts as an object", resource: "pods", object: ended, want: list("count/pods", "1"),
+		name: "ended pod", reason: "a pod that has ended still counts as an object", resource: "pods", object: ended,
+		want: list("count/pods", "1"),
 	}, {
-		name: "lost pod", reason: "the node of the pod is gone, so the pod needs no resources", resource: "pods", object: lost, want: list("count/pods", "1"),
+		name: "lost pod", reason: "the node of the pod is gone, so the pod needs no resources", resource: "pods",
+		object: lost, want: list("count/pods", "1"),
 	}, {
 		name: "failed pod", reason: "a failed pod needs no resources", resource: "pods", object: failed, want: list("count/pods", "1"),
 	}, {
-		name: "ending pod", reason: "a deleted pod runs until the end of its grace period", resource: "pods", object: ending, want: list("count/pods", "1", "pods", "1", "cpu", "1", "requests.cpu", "1"),
+		name: "ending pod", reason: "a deleted pod runs until the end of its grace period", resource: "pods",
+		object: ending, want: list("count/pods", "1", "pods", "1", "cpu", "1", "requests.cpu", "1"),
 	}, {
-		name: "pod ends some time", reason: "the pod has no deadline", resource: "pods", object: unhurried, want: list("count/pods", "1", "pods", "1", "cpu", "1", "requests.cpu", "1"),
+		name: "pod ends some time", reason: "the pod has no deadline", resource: "pods", object: unhurried,
+		want: list("count/pods", "1", "pods", "1", "cpu", "1", "requests.cpu", "1"),
 	}, {
 		name: "shrinking pod", reason: "the old requests count until the node has applied the resize", resource: "pods", object: shrinking,
 		want: list("count/pods", "1", "pods", "1", "cpu", "2", "requests.cpu", "2"),
 	}, {
-		name: "storage of a pod", reason: "ephemeral storage counts by requests and by limits, as CPU does", resource: "pods", object: pod(list("ephemeral-storage", "1Gi"), list("ephemeral-storage", "2Gi")),
-		want: list("count/pods", "1", "pods", "1", "ephemeral-storage", "1Gi", "requests.ephemeral-storage", "1Gi", "limits.ephemeral-storage", "2Gi"),
+		name: "storage of a pod", reason: "ephemeral storage counts by requests and by limits, as CPU does",
+		resource: "pods", object: pod(list("ephemeral-storage", "1Gi"), list("ephemeral-storage", "2Gi")),
+		want: list("count/pods", "1", "pods", "1", "ephemeral-storage", "1Gi", "requests.ephemeral-storage", "1Gi",
+			"limits.ephemeral-storage", "2Gi"),
 	}, {
-		name: "resource of Kubernetes", reason: "quotas have no name for this resource", resource: "pods", object: pod(list("kubernetes.io/x", "1"), nil), want: list("count/pods", "1", "pods", "1"),
+		name: "resource of Kubernetes", reason: "quotas have no name for this resource", resource: "pods",
+		object: pod(list("kubernetes.io/x", "1"), nil), want: list("count/pods", "1", "pods", "1"),
 	}, {
-		name: "cluster IP", reason: "a cluster IP uses no node port", resource: "services", object: service(corev1.ServiceTypeClusterIP, nil),
-		want: list("count/services", "1", "services", "1", "services.nodeports", "0", "services.loadbalancers", "0"),
+		name: "cluster IP", reason: "a cluster IP uses no node port", resource: "services",
+		object: service(corev1.ServiceTypeClusterIP, nil),
+		want:   list("count/services", "1", "services", "1", "services.nodeports", "0", "services.loadbalancers", "0"),
 	}, {
-		name: "load balancer", reason: "a load balancer gets its traffic through node ports", resource: "services", object: service(corev1.ServiceTypeLoadBalancer, new(true)),
-		want: list("count/services", "1", "services", "1", "services.nodeports", "2", "services.loadbalancers", "1"),
+		name: "load balancer", reason: "a load balancer gets its traffic through node ports", resource: "services",
+		object: service(corev1.ServiceTypeLoadBalancer, new(true)),
+		want:   list("count/services", "1", "services", "1", "services.nodeports", "2", "services.loadbalancers", "1"),
 	}, {
 		name: "claim of no class", reason: "a claim without a class counts for no class", resource: "persistentvolumeclaims",
 		object: volumeClaim(func(c *corev1.PersistentVolumeClaim) { c.Spec.Resources.Requests = list("storage", "1Gi") }),
@@ -262,25 +273,32 @@ func TestUsage(t *testing.T) {
 		}),
 		want: list("count/persistentvolumeclaims", "1", "persistentvolumeclaims", "1", "requests.storage", "2Gi"),
 	}, {
-		name: "secret", reason: "the quota also has the resource's older name", resource: "secrets", object: &corev1.Secret{}, want: list("count/secrets", "1", "secrets", "1"),
+		name: "secret", reason: "the quota also has the resource's older name", resource: "secrets",
+		object: &corev1.Secret{}, want: list("count/secrets", "1", "secrets", "1"),
 	}, {
-		name: "quota", reason: "the quota also has the resource's older name", resource: "resourcequotas", object: &corev1.ResourceQuota{}, want: list("count/resourcequotas", "1", "resourcequotas", "1"),
+		name: "quota", reason: "the quota also has the resource's older name", resource: "resourcequotas",
+		object: &corev1.ResourceQuota{}, want: list("count/resourcequotas", "1", "resourcequotas", "1"),
 	}, {
-		name: "replication controller", reason: "the quota also has the resource's older name", resource: "replicationcontrollers", object: &corev1.ReplicationController{},
+		name: "replication controller", reason: "the quota also has the resource's older name",
+		resource: "replicationcontrollers", object: &corev1.ReplicationController{},
 		want: list("count/replicationcontrollers", "1", "replicationcontrollers", "1"),
 	}, {
-		name: "node port", reason: "each port of the service gets a node port", resource: "services", object: service(corev1.ServiceTypeNodePort, nil),
-		want: list("count/services", "1", "services", "1", "services.nodeports", "2", "services.loadbalancers", "0"),
+		name: "node port", reason: "each port of the service gets a node port", resource: "services",
+		object: service(corev1.ServiceTypeNodePort, nil),
+		want:   list("count/services", "1", "services", "1", "services.nodeports", "2", "services.loadbalancers", "0"),
 	}, {
-		name: "load balancer without node ports", reason: "only ports that name a node port get a node port", resource: "services", object: service(corev1.ServiceTypeLoadBalancer, new(false)),
+		name: "load balancer without node ports", reason: "only ports that name a node port get a node port",
+		resource: "services", object: service(corev1.ServiceTypeLoadBalancer, new(false)),
 		want: list("count/services", "1", "services", "1", "services.nodeports", "1", "services.loadbalancers", "1"),
 	}, {
-		name: "claim", reason: "the storage counts in whole bytes, in total and for the class", resource: "persistentvolumeclaims", object: claim,
+		name: "claim", reason: "the storage counts in whole bytes, in total and for the class",
+		resource: "persistentvolumeclaims", object: claim,
 		want: list("count/persistentvolumeclaims", "1", "persistentvolumeclaims", "1", "requests.storage", "2",
 			"gold.storageclass.storage.k8s.io/persistentvolumeclaims", "1", "gold.storageclass.storage.k8s.io/requests.storage", "2"),
 	}, {
-		name: "devices", reason: "requests add up, and each request counts with its largest allocation", resource: "resourceclaims.resource.k8s.io",
-		object: deviceClaim(devices("gpu", 4), eitherDevice, allDevices),
+		name: "devices", reason: "requests add up, and each request counts with its largest allocation",
+		resource: "resourceclaims.resource.k8s.io",
+		object:   deviceClaim(devices("gpu", 4), eitherDevice, allDevices),
 		want: list("count/resourceclaims.resource.k8s.io", "1", "gpu.deviceclass.resource.k8s.io/devices", "7",
 			"nic.deviceclass.resource.k8s.io/devices", "33"),
 	}}
@@ -305,8 +323,11 @@ func TestUsage(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, configuration, want string }{
-		{"unknown field", "apiVersion: apiserver.config.k8s.io/v1\nkind: ResourceQuotaConfiguration\nlimited: []\n", `unknown field "limited"`},
-		{"limit of nothing", "apiVersion: apiserver.config.k8s.io/v1\nkind: ResourceQuotaConfiguration\nlimitedResources: [{}]\n", "limitedResources[0].resource: Required value"},
+		{"unknown field", "apiVersion: apiserver.config.k8s.io/v1\nkind: ResourceQuotaConfiguration\nlimited: []\n",
+			`unknown field "limited"`},
+		{"limit of nothing",
+			"apiVersion: apiserver.config.k8s.io/v1\nkind: ResourceQuotaConfiguration\nlimitedResources: [{}]\n",
+			"limitedResources[0].resource: Required value"},
 	} {
 		_, err := New(strings.NewReader(test.configuration))
 		plugintest.Want(t, err, test.want)

@@ -27,8 +27,9 @@ func TestPlugin(t *testing.T) {
 		pod, want             corev1.PodSpec
 	}{{
 		name: "applied", reason: "the class sets the overhead and the placement, and the pod keeps its own selector",
-		pod:  corev1.PodSpec{RuntimeClassName: new("vm"), NodeSelector: map[string]string{"zone": "a"}},
-		want: corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: overhead, NodeSelector: map[string]string{"zone": "a", "vm": "yes"}, Tolerations: []corev1.Toleration{gpu}},
+		pod: corev1.PodSpec{RuntimeClassName: new("vm"), NodeSelector: map[string]string{"zone": "a"}},
+		want: corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: overhead,
+			NodeSelector: map[string]string{"zone": "a", "vm": "yes"}, Tolerations: []corev1.Toleration{gpu}},
 	}, {
 		name: "no class", reason: "a pod without a class stays unchanged", pod: corev1.PodSpec{}, want: corev1.PodSpec{},
 	}, {
@@ -36,27 +37,34 @@ func TestPlugin(t *testing.T) {
 		pod: corev1.PodSpec{RuntimeClassName: new("gone")}, refusal: `pod rejected: RuntimeClass "gone" not found`,
 	}, {
 		name: "own overhead", reason: "only a class can set the overhead",
-		pod: corev1.PodSpec{Overhead: overhead}, refusal: "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",
+		pod:     corev1.PodSpec{Overhead: overhead},
+		refusal: "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",
 	}, {
 		name: "other overhead", reason: "the pod and the class have different overheads",
-		pod: corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: other}, refusal: "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
+		pod:     corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: other},
+		refusal: "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
 	}, {
 		name: "same overhead", reason: "the pod and the class have the same overhead",
-		pod:  corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: overhead},
-		want: corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: overhead, NodeSelector: map[string]string{"vm": "yes"}, Tolerations: []corev1.Toleration{gpu}},
+		pod: corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: overhead},
+		want: corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: overhead,
+			NodeSelector: map[string]string{"vm": "yes"}, Tolerations: []corev1.Toleration{gpu}},
 	}, {
 		name: "empty overhead", reason: "an empty overhead counts as none",
-		pod:  corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: corev1.ResourceList{}},
-		want: corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: overhead, NodeSelector: map[string]string{"vm": "yes"}, Tolerations: []corev1.Toleration{gpu}},
+		pod: corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: corev1.ResourceList{}},
+		want: corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: overhead,
+			NodeSelector: map[string]string{"vm": "yes"}, Tolerations: []corev1.Toleration{gpu}},
 	}, {
 		name: "same selector", reason: "the pod and the class have the same selector",
-		pod:  corev1.PodSpec{RuntimeClassName: new("vm"), NodeSelector: map[string]string{"vm": "yes"}},
-		want: corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: overhead, NodeSelector: map[string]string{"vm": "yes"}, Tolerations: []corev1.Toleration{gpu}},
+		pod: corev1.PodSpec{RuntimeClassName: new("vm"), NodeSelector: map[string]string{"vm": "yes"}},
+		want: corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: overhead,
+			NodeSelector: map[string]string{"vm": "yes"}, Tolerations: []corev1.Toleration{gpu}},
 	}, {
-		name: "plain class", reason: "the class has no overhead and no scheduling rules", pod: corev1.PodSpec{RuntimeClassName: new("plain")}, want: corev1.PodSpec{RuntimeClassName: new("plain")},
+		name: "plain class", reason: "the class has no overhead and no scheduling rules",
+		pod: corev1.PodSpec{RuntimeClassName: new("plain")}, want: corev1.PodSpec{RuntimeClassName: new("plain")},
 	}, {
 		name: "overhead of a plain class", reason: "the class has no overhead",
-		pod: corev1.PodSpec{RuntimeClassName: new("plain"), Overhead: overhead}, refusal: "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",
+		pod:     corev1.PodSpec{RuntimeClassName: new("plain"), Overhead: overhead},
+		refusal: "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",
 	}, {
 		name: "conflict", reason: "no node matches both selectors",
 		pod:     corev1.PodSpec{RuntimeClassName: new("vm"), NodeSelector: map[string]string{"vm": "no"}},
@@ -88,8 +96,10 @@ func TestValidate(t *testing.T) {
 		spec          corev1.PodSpec
 	}{
 		{name: "as it was", spec: corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: overhead}},
-		{name: "overhead taken off", spec: corev1.PodSpec{RuntimeClassName: new("vm")}, refusal: "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"},
-		{name: "class taken off", spec: corev1.PodSpec{Overhead: overhead}, refusal: "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"},
+		{name: "overhead taken off", spec: corev1.PodSpec{RuntimeClassName: new("vm")},
+			refusal: "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"},
+		{name: "class taken off", spec: corev1.PodSpec{Overhead: overhead},
+			refusal: "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"},
 	} {
 		t.Log(test.name)
 		plugintest.Want(t, p.Validate(t.Context(), plugintest.Create(&corev1.Pod{Spec: test.spec}).Attributes(t), nil), test.refusal)

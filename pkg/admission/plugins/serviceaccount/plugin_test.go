@@ -18,10 +18,15 @@ import (
 
 func accounts() []runtime.Object {
 	return []runtime.Object{
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "default"}, ImagePullSecrets: []corev1.LocalObjectReference{{Name: "pull"}}},
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "eager", Annotations: map[string]string{limitAnnotation: "false"}}, AutomountServiceAccountToken: new(true)},
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "tokenless"}, AutomountServiceAccountToken: new(false)},
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "limited", Annotations: map[string]string{limitAnnotation: "true"}}, Secrets: []corev1.ObjectReference{{Name: "listed"}}, ImagePullSecrets: []corev1.LocalObjectReference{{Name: "pull"}}, AutomountServiceAccountToken: new(false)},
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "default"},
+			ImagePullSecrets: []corev1.LocalObjectReference{{Name: "pull"}}},
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "eager", Annotations: map[string]string{limitAnnotation: "false"}},
+			AutomountServiceAccountToken: new(true)},
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "tokenless"},
+			AutomountServiceAccountToken: new(false)},
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "limited", Annotations: map[string]string{limitAnnotation: "true"}},
+			Secrets:          []corev1.ObjectReference{{Name: "listed"}},
+			ImagePullSecrets: []corev1.LocalObjectReference{{Name: "pull"}}, AutomountServiceAccountToken: new(false)},
 	}
 }
 
@@ -88,7 +93,8 @@ func TestToken(t *testing.T) {
 			Sources: []corev1.VolumeProjection{
 				{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token", ExpirationSeconds: new(int64(3607))}},
 				{ConfigMap: &corev1.ConfigMapProjection{
-					LocalObjectReference: corev1.LocalObjectReference{Name: "kube-root-ca.crt"}, Items: []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}}}},
+					LocalObjectReference: corev1.LocalObjectReference{Name: "kube-root-ca.crt"},
+					Items:                []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}}}},
 				{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{
 					{Path: "namespace", FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.namespace"}}}}},
 			},
@@ -113,7 +119,8 @@ func TestExisting(t *testing.T) {
 	}{{
 		name:   "volume",
 		reason: "the volume is from an earlier run of the plugin",
-		given:  corev1.PodSpec{Volumes: volumes, Containers: []corev1.Container{{VolumeMounts: []corev1.VolumeMount{{Name: "first", MountPath: "/first"}}}}},
+		given: corev1.PodSpec{Volumes: volumes,
+			Containers: []corev1.Container{{VolumeMounts: []corev1.VolumeMount{{Name: "first", MountPath: "/first"}}}}},
 		want: corev1.PodSpec{Volumes: volumes, Containers: []corev1.Container{{VolumeMounts: []corev1.VolumeMount{
 			{Name: "first", MountPath: "/first"}, {Name: "kube-api-access-abcde", MountPath: mountPath, ReadOnly: true}}}}},
 	}, {
@@ -187,15 +194,26 @@ func TestPlugin(t *testing.T) {
 		request               plugintest.Request
 		volumes               int
 	}{
-		{name: "account says no", reason: "pods of the account get no token", request: plugintest.Create(podOfAccount("tokenless", container))},
-		{name: "pod says yes", reason: "the field of the pod takes precedence", request: plugintest.Create(podOfAccount("tokenless", container, func(s *corev1.PodSpec) { s.AutomountServiceAccountToken = new(true) })), volumes: 1},
-		{name: "pod says no", reason: "the field of the pod takes precedence", request: plugintest.Create(podOfAccount("eager", container, func(s *corev1.PodSpec) { s.AutomountServiceAccountToken = new(false) }))},
-		{name: "account says yes", reason: "pods of the account get a token", request: plugintest.Create(podOfAccount("eager", container)), volumes: 1},
-		{name: "missing", reason: "the account doesn't exist", request: plugintest.Create(podOfAccount("gone")), refusal: `pods "p" is forbidden: error looking up service account ns/gone: serviceaccount "gone" not found`},
-		{name: "listed secret", reason: "the account lists the secret", request: plugintest.Create(podOfAccount("limited", volume("listed"))), volumes: 1},
-		{name: "other secret", reason: "the account doesn't list the secret", request: plugintest.Create(podOfAccount("limited", volume("other"))), refusal: `volume with secret.secretName="other" is not allowed because service account limited does not reference that secret`},
-		{name: "account that doesn't limit", reason: "the account doesn't have the annotation that limits secrets", request: plugintest.Create(podOfAccount("eager", volume("other"))), volumes: 1},
-		{name: "listed variable", reason: "the account lists the secret of the variable", request: limited(func(s *corev1.PodSpec) { s.Containers = []corev1.Container{{Name: "c", Env: variables("listed")}} })},
+		{name: "account says no", reason: "pods of the account get no token",
+			request: plugintest.Create(podOfAccount("tokenless", container))},
+		{name: "pod says yes", reason: "the field of the pod takes precedence",
+			request: plugintest.Create(podOfAccount("tokenless", container, func(s *corev1.PodSpec) { s.AutomountServiceAccountToken = new(true) })),
+			volumes: 1},
+		{name: "pod says no", reason: "the field of the pod takes precedence",
+			request: plugintest.Create(podOfAccount("eager", container, func(s *corev1.PodSpec) { s.AutomountServiceAccountToken = new(false) }))},
+		{name: "account says yes", reason: "pods of the account get a token",
+			request: plugintest.Create(podOfAccount("eager", container)), volumes: 1},
+		{name: "missing", reason: "the account doesn't exist", request: plugintest.Create(podOfAccount("gone")),
+			refusal: `pods "p" is forbidden: error looking up service account ns/gone: serviceaccount "gone" not found`},
+		{name: "listed secret", reason: "the account lists the secret",
+			request: plugintest.Create(podOfAccount("limited", volume("listed"))), volumes: 1},
+		{name: "other secret", reason: "the account doesn't list the secret",
+			request: plugintest.Create(podOfAccount("limited", volume("other"))),
+			refusal: `volume with secret.secretName="other" is not allowed because service account limited does not reference that secret`},
+		{name: "account that doesn't limit", reason: "the account doesn't have the annotation that limits secrets",
+			request: plugintest.Create(podOfAccount("eager", volume("other"))), volumes: 1},
+		{name: "listed variable", reason: "the account lists the secret of the variable",
+			request: limited(func(s *corev1.PodSpec) { s.Containers = []corev1.Container{{Name: "c", Env: variables("listed")}} })},
 		{name: "other variable", reason: "the account doesn't list the secret", request: limited(func(s *corev1.PodSpec) {
 			s.Containers = []corev1.Container{{Name: "c", Env: variables("listed", "other")}}
 		}),
@@ -205,23 +223,35 @@ func TestPlugin(t *testing.T) {
 		{name: "listed source", reason: "the account lists the secret of the source", request: limited(func(s *corev1.PodSpec) {
 			s.Containers = []corev1.Container{{EnvFrom: []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{}}, {SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "listed"}}}}}}
 		})},
-		{name: "pull secret", reason: "the account lists the pull secret", request: limited(func(s *corev1.PodSpec) { s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "pull"}} })},
+		{name: "pull secret", reason: "the account lists the pull secret",
+			request: limited(func(s *corev1.PodSpec) { s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "pull"}} })},
 		{name: "other pull secret", reason: "a secret that is listed for mounting isn't listed for pulling images", request: limited(func(s *corev1.PodSpec) {
 			s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "pull"}, {Name: "listed"}}
 		}),
 			refusal: `imagePullSecrets[1].name="listed" is not allowed because service account limited does not reference that imagePullSecret`},
-		{name: "ephemeral container of no account", reason: "a pod without an account may read nothing", request: plugintest.Update(podOfAccount(""), podOfAccount("")).Of("ephemeralcontainers"), refusal: "no service account specified for pod ns/p"},
+		{name: "ephemeral container of no account", reason: "a pod without an account may read nothing",
+			request: plugintest.Update(podOfAccount(""), podOfAccount("")).Of("ephemeralcontainers"),
+			refusal: "no service account specified for pod ns/p"},
 		{name: "listed ephemeral container", reason: "the account lists the secret of the ephemeral container, and the plugin ignores the rest of the pod", request: plugintest.Update(podOfAccount("limited"), podOfAccount("limited", volume("other"), func(s *corev1.PodSpec) {
 			s.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Env: variables("listed")}}}
 		})).Of("ephemeralcontainers"), volumes: 1},
-		{name: "ephemeral container", reason: "ephemeral containers come later and are checked too", request: plugintest.Update(podOfAccount("limited"), ephemeral).Of("ephemeralcontainers"), refusal: `ephemeral container e with envFrom referencing secret.secretName="other" is not allowed`},
-		{name: "update", reason: "an update of a pod can't change these fields", request: plugintest.Update(podOfAccount("gone"), podOfAccount("gone"))},
+		{name: "ephemeral container", reason: "ephemeral containers come later and are checked too",
+			request: plugintest.Update(podOfAccount("limited"), ephemeral).Of("ephemeralcontainers"),
+			refusal: `ephemeral container e with envFrom referencing secret.secretName="other" is not allowed`},
+		{name: "update", reason: "an update of a pod can't change these fields",
+			request: plugintest.Update(podOfAccount("gone"), podOfAccount("gone"))},
 		{name: "mirror", reason: "a mirror pod stays unchanged", request: plugintest.Create(mirror(podOfAccount("", container)))},
-		{name: "mirror with account", reason: "the kubelet has no permission for the account", request: plugintest.Create(mirror(podOfAccount("default"))), refusal: "a mirror pod may not reference service accounts"},
-		{name: "mirror with secret", reason: "a mirror pod can't have secrets", request: plugintest.Create(mirror(podOfAccount("", volume("s")))), refusal: "a mirror pod may not reference secrets"},
+		{name: "mirror with account", reason: "the kubelet has no permission for the account",
+			request: plugintest.Create(mirror(podOfAccount("default"))),
+			refusal: "a mirror pod may not reference service accounts"},
+		{name: "mirror with secret", reason: "a mirror pod can't have secrets",
+			request: plugintest.Create(mirror(podOfAccount("", volume("s")))),
+			refusal: "a mirror pod may not reference secrets"},
 		{name: "mirror with token", reason: "a mirror pod can't have tokens", request: plugintest.Create(mirror(podOfAccount("", projected(corev1.VolumeProjection{DownwardAPI: &corev1.DownwardAPIProjection{}}, corev1.VolumeProjection{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{}})))),
 			refusal: "a mirror pod may not use ServiceAccountToken volume projections"},
-		{name: "mirror with fields", reason: "the sources contain only data of the pod itself", request: plugintest.Create(mirror(podOfAccount("", projected(corev1.VolumeProjection{DownwardAPI: &corev1.DownwardAPIProjection{}})))), volumes: 2},
+		{name: "mirror with fields", reason: "the sources contain only data of the pod itself",
+			request: plugintest.Create(mirror(podOfAccount("", projected(corev1.VolumeProjection{DownwardAPI: &corev1.DownwardAPIProjection{}})))),
+			volumes: 2},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

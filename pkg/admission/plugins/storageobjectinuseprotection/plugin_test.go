@@ -20,10 +20,15 @@ func TestPlugin(t *testing.T) {
 		object       runtime.Object
 		want         []string
 	}{
-		{name: "claim", reason: "a pod may use the claim", object: &corev1.PersistentVolumeClaim{}, want: []string{"kubernetes.io/pvc-protection"}},
-		{name: "volume", reason: "a claim may be bound to the volume", object: &corev1.PersistentVolume{}, want: []string{"kubernetes.io/pv-protection"}},
-		{name: "attributes class", reason: "a volume may have the class", object: &storagev1.VolumeAttributesClass{}, want: []string{"kubernetes.io/vac-protection"}},
-		{name: "present", reason: "the finalizer isn't added twice, and the user's own finalizer stays", object: &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Finalizers: []string{"kubernetes.io/pv-protection", "a/b"}}}, want: []string{"kubernetes.io/pv-protection", "a/b"}},
+		{name: "claim", reason: "a pod may use the claim", object: &corev1.PersistentVolumeClaim{},
+			want: []string{"kubernetes.io/pvc-protection"}},
+		{name: "volume", reason: "a claim may be bound to the volume", object: &corev1.PersistentVolume{},
+			want: []string{"kubernetes.io/pv-protection"}},
+		{name: "attributes class", reason: "a volume may have the class", object: &storagev1.VolumeAttributesClass{},
+			want: []string{"kubernetes.io/vac-protection"}},
+		{name: "present", reason: "the finalizer isn't added twice, and the user's own finalizer stays",
+			object: &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Finalizers: []string{"kubernetes.io/pv-protection", "a/b"}}},
+			want:   []string{"kubernetes.io/pv-protection", "a/b"}},
 		{name: "other", reason: "other objects get no finalizer", object: &corev1.ConfigMap{}},
 	}
 	for _, test := range tests {

@@ -19,7 +19,8 @@ func TestPlugin(t *testing.T) {
 		given, want  []corev1.Taint
 	}{
 		{name: "none", reason: "the condition of a new node isn't known yet", want: []corev1.Taint{notReady}},
-		{name: "other effect", reason: "taints differ by key and effect", given: []corev1.Taint{evicting}, want: []corev1.Taint{evicting, notReady}},
+		{name: "other effect", reason: "taints differ by key and effect", given: []corev1.Taint{evicting},
+			want: []corev1.Taint{evicting, notReady}},
 		{name: "present", reason: "the value doesn't matter", given: []corev1.Taint{given}, want: []corev1.Taint{given}},
 	}
 	for _, test := range tests {

@@ -26,7 +26,8 @@ func (s *Server) Listen(ctx context.Context) error {
 		return err
 	}
 	s.inCluster, err = incluster.Start(ctx, incluster.Options{
-		Config: s.options.Config, Image: s.options.WebhookImage, Namespace: s.clusterNamespace(), Labels: map[string]string{LabelRun: s.run},
+		Config: s.options.Config, Image: s.options.WebhookImage, Namespace: s.clusterNamespace(),
+		Labels: map[string]string{LabelRun: s.run},
 		Target: s.hooks.Local().String(), Timeout: s.options.WebhookTimeout,
 	})
 	return err

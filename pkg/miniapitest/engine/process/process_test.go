@@ -350,7 +350,8 @@ func TestEndOfProcess(t *testing.T) {
 		end          func(engine.Server)
 		want         string
 	}{
-		{"panic", "the trace of the panic is the reason", func(s engine.Server) { _, _, _ = s.User("panics", nil) }, "panic: out of ideas"},
+		{"panic", "the trace of the panic is the reason", func(s engine.Server) { _, _, _ = s.User("panics", nil) },
+			"panic: out of ideas"},
 		{"kill", "a killed process writes no reason", func(s engine.Server) {
 			pid := 0
 			_, _ = fmt.Sscan(s.Info().Host, &pid)
@@ -392,9 +393,12 @@ func TestOtherPrograms(t *testing.T) {
 	for _, test := range []struct{ name, reason, program, want string }{
 		{"missing", "the system's error says that the file is missing", filepath.Join(t.TempDir(), "none"), "no such file"},
 		{"another", "the program writes another first line", script("echo hello; cat"), "hasn't begun to serve tests"},
-		{"goes on", "the program doesn't end at the end of its input", script("echo hello; exec sleep 600"), "hasn't begun to serve tests"},
+		{"goes on", "the program doesn't end at the end of its input", script("echo hello; exec sleep 600"),
+			"hasn't begun to serve tests"},
 		{"fails", "the program writes its reason", script("echo unknown command >&2; exit 2"), "unknown command"},
-		{"protocol", "the program has another version of the protocol", script(`echo '{"Hello":{"Protocol":7,"Version":"v9"}}'; cat`), fmt.Sprintf("is miniapi v9 with version 7 of the protocol for tests, and this fixture needs version %d", wire.Protocol)},
+		{"protocol", "the program has another version of the protocol",
+			script(`echo '{"Hello":{"Protocol":7,"Version":"v9"}}'; cat`),
+			fmt.Sprintf("is miniapi v9 with version 7 of the protocol for tests, and this fixture needs version %d", wire.Protocol)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -27,7 +27,9 @@ func TestSourceOf(t *testing.T) {
 		want               source
 	}{
 		{"module cache", "the folder has the version", "/go/pkg/mod/" + fixture + "@v1.2.3" + file, source{version: "v1.2.3"}},
-		{"module cache, trimmed", "a trimmed path has the version, too", fixture + "@v0.0.0-20260101000000-abcdefabcdef" + file, source{version: "v0.0.0-20260101000000-abcdefabcdef"}},
+		{"module cache, trimmed", "a trimmed path has the version, too",
+			fixture + "@v0.0.0-20260101000000-abcdefabcdef" + file,
+			source{version: "v0.0.0-20260101000000-abcdefabcdef"}},
 		{"checkout", "a go.mod is above", root + "/pkg/miniapitest" + file, source{checkout: root}},
 		{"checkout, trimmed", "a trimmed path without a version names no folder", fixture + file, source{}},
 		{"vendor folder", "a vendor folder doesn't have all of miniapi", "/operator/vendor/" + fixture + file, source{}},
@@ -67,7 +69,8 @@ func TestNamed(t *testing.T) {
 	for _, test := range []struct{ name, reason, value, want, err string }{
 		{"file", "the variable names the program", file, file, ""},
 		{"missing", "the variable names a missing file", file + "x", "", "$MINIAPI: stat " + file + "x"},
-		{"folder", "the variable must name a file, and not its folder", filepath.Dir(file), "", "is a folder: the value must be the path of a miniapi program"},
+		{"folder", "the variable must name a file, and not its folder", filepath.Dir(file), "",
+			"is a folder: the value must be the path of a miniapi program"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Setenv(Variable, test.value)

@@ -22,7 +22,8 @@ func ofVersion(ctx context.Context, cache, version string) (string, error) {
 	}
 	build := build{
 		what: "miniapi " + version, path: program, workspace: "off", source: download(version),
-		advice: fmt.Sprintf("the build needs the go command, and the network or a module cache with all modules of miniapi; else set $%s to a miniapi of version %s", Variable, version),
+		advice: fmt.Sprintf("the build needs the go command, and the network or a module cache with all modules of miniapi; else set $%s to a miniapi of version %s",
+			Variable, version),
 	}
 	return program, locked(ctx, folder, func() error {
 		if isFile(program) {

@@ -13,10 +13,18 @@ func TestApply(t *testing.T) {
 	t.Parallel()
 	const object = `{"a":1,"list":[1,2,3],"x/y":{"~":true}}`
 	for _, test := range []struct{ name, reason, patch, want, wantErr string }{
-		{"add, remove and replace", "the plain case", `[{"op":"add","path":"/b","value":1},{"op":"remove","path":"/x~1y"},{"op":"replace","path":"/list/0","value":9}]`, `{"a":1,"b":1,"list":[9,2,3]}`, ""},
-		{"copy and move", "a patch may read what an operation before it wrote", `[{"op":"copy","from":"/a","path":"/b"},{"op":"move","from":"/list","path":"/c"}]`, `{"a":1,"b":1,"c":[1,2,3],"x/y":{"~":true}}`, ""},
-		{"negative index", "API servers count from the end", `[{"op":"add","path":"/list/-1","value":9},{"op":"remove","path":"/x~1y"}]`, `{"a":1,"list":[1,2,3,9]}`, ""},
-		{"all digits", "a float64 would lose the last one", `[{"op":"add","path":"/a","value":9007199254740993},{"op":"remove","path":"/x~1y"},{"op":"remove","path":"/list"}]`, `{"a":9007199254740993}`, ""},
+		{"add, remove and replace", "the plain case",
+			`[{"op":"add","path":"/b","value":1},{"op":"remove","path":"/x~1y"},{"op":"replace","path":"/list/0","value":9}]`,
+			`{"a":1,"b":1,"list":[9,2,3]}`, ""},
+		{"copy and move", "a patch may read what an operation before it wrote",
+			`[{"op":"copy","from":"/a","path":"/b"},{"op":"move","from":"/list","path":"/c"}]`,
+			`{"a":1,"b":1,"c":[1,2,3],"x/y":{"~":true}}`, ""},
+		{"negative index", "API servers count from the end",
+			`[{"op":"add","path":"/list/-1","value":9},{"op":"remove","path":"/x~1y"}]`, `{"a":1,"list":[1,2,3,9]}`,
+			""},
+		{"all digits", "a float64 would lose the last one",
+			`[{"op":"add","path":"/a","value":9007199254740993},{"op":"remove","path":"/x~1y"},{"op":"remove","path":"/list"}]`,
+			`{"a":9007199254740993}`, ""},
 		{"equal numbers of different texts", "API servers compare the texts", `[{"op":"test","path":"/a","value":1.0}]`, "", "test"},
 		{"removal of nothing", "an API server refuses the patch", `[{"op":"remove","path":"/b"}]`, "", "remove"},
 		{"addition below nothing", "an API server makes no parents", `[{"op":"add","path":"/b/c","value":1}]`, "", "add"},

@@ -80,9 +80,13 @@ func TestReplay(t *testing.T) {
 		want string
 	}{
 		{"same", "the handler answers like the recorded handler", twoLabels, ""},
-		{"another patch to the same object", "patches from maps have no order", `[{"op":"add","path":"/metadata/labels","value":{"a":"1"}}]`, ""},
-		{"another object", "the difference is in the object", `[{"op":"add","path":"/metadata/labels","value":{"a":"2"}}]`, "-        \"a\": \"1\"\n+        \"a\": \"2\""},
-		{"impossible patch", "a server would refuse the patch", `[{"op":"remove","path":"/none"}]`, "the patch can't be applied: error in remove"},
+		{"another patch to the same object", "patches from maps have no order",
+			`[{"op":"add","path":"/metadata/labels","value":{"a":"1"}}]`, ""},
+		{"another object", "the difference is in the object",
+			`[{"op":"add","path":"/metadata/labels","value":{"a":"2"}}]`,
+			"-        \"a\": \"1\"\n+        \"a\": \"2\""},
+		{"impossible patch", "a server would refuse the patch", `[{"op":"remove","path":"/none"}]`,
+			"the patch can't be applied: error in remove"},
 		{"failure", "the status and the body are shown", "", "500 Internal Server Error: broken"},
 	} {
 		dir := t.TempDir()

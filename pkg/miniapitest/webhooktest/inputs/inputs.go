@@ -117,8 +117,10 @@ func (s *Source) discover() error {
 				continue
 			}
 			s.resources = append(s.resources, resource{
-				GroupVersionResource: gv.WithResource(r.Name), kind: r.Kind, namespaced: r.Namespaced, preferred: preferred[list.GroupVersion],
-				custom: strings.Contains(gv.Group, ".") && !strings.HasSuffix(gv.Group, ".k8s.io"), verbs: r.Verbs, subresources: subresources[r.Name],
+				GroupVersionResource: gv.WithResource(r.Name), kind: r.Kind, namespaced: r.Namespaced,
+				preferred: preferred[list.GroupVersion],
+				custom:    strings.Contains(gv.Group, ".") && !strings.HasSuffix(gv.Group, ".k8s.io"), verbs: r.Verbs,
+				subresources: subresources[r.Name],
 			})
 		}
 	}

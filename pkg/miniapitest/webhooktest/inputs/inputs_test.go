@@ -41,12 +41,17 @@ func TestGenerated(t *testing.T) {
 		name, reason, schema string
 		holds                func(any) bool
 	}{
-		{"enumeration", "other values are invalid", `{"type":"string","enum":["a","b"]}`, func(v any) bool { return v == "a" || v == "b" }},
+		{"enumeration", "other values are invalid", `{"type":"string","enum":["a","b"]}`,
+			func(v any) bool { return v == "a" || v == "b" }},
 		{"default", "a default is always valid", `{"type":"string","default":"plain"}`, func(v any) bool { return v == "plain" }},
-		{"limits of numbers", "both limits are inclusive", `{"type":"integer","minimum":3,"maximum":4}`, func(v any) bool { return v == int64(3) || v == int64(4) }},
-		{"high minimum", "the minimum may be above the numbers that are usually generated", `{"type":"integer","minimum":1000}`, func(v any) bool { return v.(int64) >= 1000 }},
-		{"lengths", "both limits count", `{"type":"string","minLength":7,"maxLength":8}`, func(v any) bool { n := len(v.(string)); return n == 7 || n == 8 }},
-		{"format", "a text of letters is no time", `{"type":"string","format":"date-time"}`, func(v any) bool { return v == "2026-01-01T00:00:00Z" }},
+		{"limits of numbers", "both limits are inclusive", `{"type":"integer","minimum":3,"maximum":4}`,
+			func(v any) bool { return v == int64(3) || v == int64(4) }},
+		{"high minimum", "the minimum may be above the numbers that are usually generated",
+			`{"type":"integer","minimum":1000}`, func(v any) bool { return v.(int64) >= 1000 }},
+		{"lengths", "both limits count", `{"type":"string","minLength":7,"maxLength":8}`,
+			func(v any) bool { n := len(v.(string)); return n == 7 || n == 8 }},
+		{"format", "a text of letters is no time", `{"type":"string","format":"date-time"}`,
+			func(v any) bool { return v == "2026-01-01T00:00:00Z" }},
 		{"items", "the least number of items is made", `{"type":"array","minItems":2,"items":{"type":"boolean"}}`, func(v any) bool {
 			items := v.([]any)
 			_, is := items[0].(bool)
@@ -56,8 +61,10 @@ func TestGenerated(t *testing.T) {
 			return v.(map[string]any)["a"] != nil
 		}},
 		{"number or text", "a number is valid", `{"x-kubernetes-int-or-string":true}`, func(v any) bool { return v == int64(1) }},
-		{"reference", "the schema stands elsewhere", `{"allOf":[{"$ref":"#/components/schemas/com.example.Color"}]}`, func(v any) bool { return v == "blue" }},
-		{"recursive", "a schema that refers to itself has an end", `{"$ref":"#/components/schemas/com.example.Node"}`, func(v any) bool { return v != nil }},
+		{"reference", "the schema stands elsewhere", `{"allOf":[{"$ref":"#/components/schemas/com.example.Color"}]}`,
+			func(v any) bool { return v == "blue" }},
+		{"recursive", "a schema that refers to itself has an end", `{"$ref":"#/components/schemas/com.example.Node"}`,
+			func(v any) bool { return v != nil }},
 		{"required list of itself", "an empty list is an end", `{"$ref":"#/components/schemas/com.example.Tree"}`, func(v any) bool {
 			_, is := v.(map[string]any)["children"].([]any)
 			return is
@@ -66,15 +73,27 @@ func TestGenerated(t *testing.T) {
 			_, has := v.(map[string]any)["chain"]
 			return !has
 		}},
-		{"items without an end", "the empty list is valid", `{"type":"array","items":{"$ref":"#/components/schemas/com.example.Chain"}}`, func(v any) bool { return len(v.([]any)) == 0 }},
-		{"fractional limits", "3 is less than the minimum, and 6 is greater than the maximum", `{"type":"integer","minimum":3.5,"maximum":5.5}`, func(v any) bool { return v == int64(4) || v == int64(5) }},
-		{"fractional minimum alone", "no number that is usually generated is within the limits", `{"type":"number","minimum":100.5}`, func(v any) bool { return v.(float64) >= 100.5 }},
-		{"negative fractions", "the fraction of a negative number is above its whole part", `{"type":"number","minimum":-1.5,"maximum":-0.5}`, func(v any) bool { return v == -1.0 }},
-		{"negative maximum alone", "the usual minimum is above the maximum", `{"type":"integer","maximum":-0.5}`, func(v any) bool { return v.(int64) <= -1 }},
-		{"exclusive limits", "in OpenAPI 3.0, the value true excludes the limit itself", `{"type":"integer","minimum":3,"maximum":5,"exclusiveMinimum":true,"exclusiveMaximum":true}`, func(v any) bool { return v == int64(4) }},
-		{"no whole number", "a fraction is the only valid number", `{"type":"number","minimum":0.2,"maximum":0.8}`, func(v any) bool { f := v.(float64); return f >= 0.2 && f <= 0.8 }},
-		{"minimum above maximum", "a schema without a valid value must not end the run", `{"type":"integer","minimum":5,"maximum":3}`, func(v any) bool { _, is := v.(int64); return is }},
-		{"limits of 64 bits", "their distance is no int64", `{"type":"integer","minimum":0,"maximum":9223372036854775807}`, func(v any) bool { return v.(int64) >= 0 }},
+		{"items without an end", "the empty list is valid",
+			`{"type":"array","items":{"$ref":"#/components/schemas/com.example.Chain"}}`,
+			func(v any) bool { return len(v.([]any)) == 0 }},
+		{"fractional limits", "3 is less than the minimum, and 6 is greater than the maximum",
+			`{"type":"integer","minimum":3.5,"maximum":5.5}`,
+			func(v any) bool { return v == int64(4) || v == int64(5) }},
+		{"fractional minimum alone", "no number that is usually generated is within the limits",
+			`{"type":"number","minimum":100.5}`, func(v any) bool { return v.(float64) >= 100.5 }},
+		{"negative fractions", "the fraction of a negative number is above its whole part",
+			`{"type":"number","minimum":-1.5,"maximum":-0.5}`, func(v any) bool { return v == -1.0 }},
+		{"negative maximum alone", "the usual minimum is above the maximum", `{"type":"integer","maximum":-0.5}`,
+			func(v any) bool { return v.(int64) <= -1 }},
+		{"exclusive limits", "in OpenAPI 3.0, the value true excludes the limit itself",
+			`{"type":"integer","minimum":3,"maximum":5,"exclusiveMinimum":true,"exclusiveMaximum":true}`,
+			func(v any) bool { return v == int64(4) }},
+		{"no whole number", "a fraction is the only valid number", `{"type":"number","minimum":0.2,"maximum":0.8}`,
+			func(v any) bool { f := v.(float64); return f >= 0.2 && f <= 0.8 }},
+		{"minimum above maximum", "a schema without a valid value must not end the run",
+			`{"type":"integer","minimum":5,"maximum":3}`, func(v any) bool { _, is := v.(int64); return is }},
+		{"limits of 64 bits", "their distance is no int64",
+			`{"type":"integer","minimum":0,"maximum":9223372036854775807}`, func(v any) bool { return v.(int64) >= 0 }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -97,7 +116,8 @@ func TestGenerated(t *testing.T) {
 func TestEndless(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, reason, schemas string }{
-		{"itself", "each object contains another object", `{"Root": {"type":"object","required":["next"],"properties":{"next":{"$ref":"#/components/schemas/Root"}}}}`},
+		{"itself", "each object contains another object",
+			`{"Root": {"type":"object","required":["next"],"properties":{"next":{"$ref":"#/components/schemas/Root"}}}}`},
 		{"two branches", "the number of objects doubles at each level", `{"Root": {"type":"object","required":["left","right"],
 			"properties":{"left":{"$ref":"#/components/schemas/Root"},"right":{"allOf":[{"$ref":"#/components/schemas/Root"}]}}}}`},
 		{"by another schema", "the cycle has two schemas", `{"Root": {"type":"object","required":["other"],"properties":{"other":{"$ref":"#/components/schemas/Other"}}},
@@ -223,7 +243,8 @@ func TestWanted(t *testing.T) {
 		{"scope", "the rule is about resources without a namespace", clusterScope, configMaps, nil, false},
 		{"common", "a common resource stands for all resources", rule("*", "*", "*"), configMaps, nil, true},
 		{"rare", "common resources stand for the resource", rule("*", "*", "*"), limitRanges, nil, false},
-		{"given", "the user has given an object of the resource", rule("*", "*", "*"), limitRanges, []*unstructured.Unstructured{given}, true},
+		{"given", "the user has given an object of the resource", rule("*", "*", "*"), limitRanges,
+			[]*unstructured.Unstructured{given}, true},
 		{"any version", "one version is enough", rule("example.com", "*", "things"), things, nil, true},
 		{"older version", "the preferred version stands for the other versions", rule("example.com", "*", "things"), older, nil, false},
 	} {
@@ -292,7 +313,8 @@ func TestKept(t *testing.T) {
 func TestConfigurations(t *testing.T) {
 	t.Parallel()
 	r := &recorder{base: "https://127.0.0.1:1", hooks: []webhooksuite.Hook{
-		hookOf(webhooksuite.Validating, rule("", "v1", "pods")), hookOf(webhooksuite.Unknown, rule("", "v1", "secrets")), hookOf(webhooksuite.Mutating),
+		hookOf(webhooksuite.Validating, rule("", "v1", "pods")),
+		hookOf(webhooksuite.Unknown, rule("", "v1", "secrets")), hookOf(webhooksuite.Mutating),
 	}}
 	mutating, validating := r.configurations()
 	var seen []string
@@ -323,7 +345,8 @@ func TestUncovered(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := &requests{Source: &Source{}, refused: []string{"secrets is forbidden"}, hooks: []webhooksuite.Hook{
-		hookOf(webhooksuite.Mutating, rule("", "v1", "configmaps", "secrets"), rule("*", "*", "*")), hookOf(webhooksuite.Mutating, rule("*", "*", "*")),
+		hookOf(webhooksuite.Mutating, rule("", "v1", "configmaps", "secrets"), rule("*", "*", "*")),
+		hookOf(webhooksuite.Mutating, rule("*", "*", "*")),
 	}}
 	got := strings.Join(q.uncovered([]*webhooksuite.Input{in}), "\n")
 	want := "hook: rule 1: no input for secrets\nhook: rule 1: no input for *\nsecrets is forbidden"

@@ -221,7 +221,8 @@ func (q *requests) subresource(ctx context.Context, r *resource, object *unstruc
 		q.recorder.keep(err == nil, origin{text: base})
 	case "eviction":
 		eviction := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "policy/v1", "kind": "Eviction", "metadata": map[string]any{"name": object.GetName(), "namespace": object.GetNamespace()},
+			"apiVersion": "policy/v1", "kind": "Eviction",
+			"metadata": map[string]any{"name": object.GetName(), "namespace": object.GetNamespace()},
 		}}
 		_, err := client.Create(ctx, eviction, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}, sub)
 		q.recorder.keep(err == nil, origin{text: base})

@@ -48,14 +48,19 @@ func badInputs() []badInput {
 		{id: "array", name: "a JSON array", message: body("[]")},
 		{id: "null", name: "the JSON value null", message: body("null")},
 		{id: "deep", name: "JSON of 20000 levels", message: body(strings.Repeat(`{"a":`, 20000) + "1" + strings.Repeat("}", 20000))},
-		{id: "noRequest", name: "an AdmissionReview without a request", message: body(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`)},
-		{id: "requestType", name: "an AdmissionReview whose request is a string", message: body(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":"none"}`)},
-		{id: "kind", name: "an object of another kind", level: LevelAdvice, message: changed(func(whole, _ map[string]any) { whole["kind"], whole["apiVersion"] = "Pod", "v1" })},
-		{id: "version", name: "an AdmissionReview of a version that doesn't exist", mayAllow: true, message: changed(func(whole, _ map[string]any) { whole["apiVersion"] = "admission.k8s.io/v99" })},
+		{id: "noRequest", name: "an AdmissionReview without a request",
+			message: body(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`)},
+		{id: "requestType", name: "an AdmissionReview whose request is a string",
+			message: body(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":"none"}`)},
+		{id: "kind", name: "an object of another kind", level: LevelAdvice,
+			message: changed(func(whole, _ map[string]any) { whole["kind"], whole["apiVersion"] = "Pod", "v1" })},
+		{id: "version", name: "an AdmissionReview of a version that doesn't exist", mayAllow: true,
+			message: changed(func(whole, _ map[string]any) { whole["apiVersion"] = "admission.k8s.io/v99" })},
 		{id: "contentType", name: "Content-Type text/plain", level: LevelAdvice, mayAllow: true, message: func(in *Input) message {
 			return message{body: bytes.NewReader(in.review().body), contentType: "text/plain"}
 		}},
-		{id: "method", name: "a GET without a body", message: func(*Input) message { return message{method: http.MethodGet, body: http.NoBody} }},
+		{id: "method", name: "a GET without a body",
+			message: func(*Input) message { return message{method: http.MethodGet, body: http.NoBody} }},
 		{id: "objectType", name: "an object that is a string", mayAllow: true, message: changed(func(_, request map[string]any) {
 			for _, key := range []string{"object", "oldObject"} {
 				if request[key] != nil {
@@ -63,7 +68,8 @@ func badInputs() []badInput {
 				}
 			}
 		})},
-		{id: "objectNull", name: "a CREATE or UPDATE whose object is null", mayAllow: true, message: changed(func(_, request map[string]any) { request["object"] = nil })},
+		{id: "objectNull", name: "a CREATE or UPDATE whose object is null", mayAllow: true,
+			message: changed(func(_, request map[string]any) { request["object"] = nil })},
 		{id: "metadataType", name: "an object whose metadata is a string", mayAllow: true, message: changed(func(_, request map[string]any) {
 			for _, key := range []string{"object", "oldObject"} {
 				if object, is := request[key].(map[string]any); is {
@@ -91,8 +97,9 @@ func badInputCases() []Case {
 		}
 		cases = append(cases, Case{
 			ID: "badInput." + bad.id, Level: bad.level, Source: httpSource,
-			Promise: fmt.Sprintf("The 4xx class of status codes indicates that the client seems to have erred: %s is %s, and the webhook goes on.", bad.name, bad.fate()),
-			Advice:  "Check the input before it is used, answer 400 if it can't be read, and let no error end the process or the connection. A webhook that answers 5xx, or allows what it can't read, hides the mistake.",
+			Promise: fmt.Sprintf("The 4xx class of status codes indicates that the client seems to have erred: %s is %s, and the webhook goes on.",
+				bad.name, bad.fate()),
+			Advice: "Check the input before it is used, answer 400 if it can't be read, and let no error end the process or the connection. A webhook that answers 5xx, or allows what it can't read, hides the mistake.",
 			try: func(ctx context.Context, s *Suite) ([]Finding, error) {
 				return s.perHook(ctx, nil, func(in *Input) *Finding { return s.tryBad(ctx, in, bad) })
 			},

@@ -237,8 +237,10 @@ func enlarge(object map[string]any) {
 	name := strings.Repeat("a", 1000)
 	for i := range largeObject / 1200 {
 		managers = append(managers, map[string]any{
-			"manager": fmt.Sprintf("manager-%d", i), "operation": "Update", "apiVersion": object["apiVersion"], "time": "2026-01-01T00:00:00Z",
-			"fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:metadata": map[string]any{"f:annotations": map[string]any{fmt.Sprintf("f:%s-%d", name, i): map[string]any{}}}},
+			"manager": fmt.Sprintf("manager-%d", i), "operation": "Update", "apiVersion": object["apiVersion"],
+			"time":       "2026-01-01T00:00:00Z",
+			"fieldsType": "FieldsV1",
+			"fieldsV1":   map[string]any{"f:metadata": map[string]any{"f:annotations": map[string]any{fmt.Sprintf("f:%s-%d", name, i): map[string]any{}}}},
 		})
 	}
 	metadata["managedFields"] = managers

@@ -14,7 +14,8 @@ func requestCases() []Case {
 		{"request.create", "CREATE", "oldObject is null for CREATE operations."},
 		{"request.update", "UPDATE", "object is the new object being admitted, oldObject is the existing object."},
 		{"request.delete", "DELETE", "object is null for DELETE operations; oldObject is the existing object."},
-		{"request.connect", "CONNECT", "oldObject and options are null for CONNECT operations; object has the options of the connection, such as PodExecOptions."},
+		{"request.connect", "CONNECT",
+			"oldObject and options are null for CONNECT operations; object has the options of the connection, such as PodExecOptions."},
 	} {
 		cases = append(cases, Case{
 			ID: operation.id, Promise: operation.promise, Source: requestSource, Level: LevelError,

@@ -115,8 +115,9 @@ func Unconfigured(endpoint Endpoint) Hook {
 	return Hook{
 		Name: endpoint.URL, Endpoint: endpoint,
 		Entry: admissionregistrationv1.MutatingWebhook{Rules: []admissionregistrationv1.RuleWithOperations{{
-			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete},
-			Rule:       admissionregistrationv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*"}},
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create,
+				admissionregistrationv1.Update, admissionregistrationv1.Delete},
+			Rule: admissionregistrationv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*"}},
 		}}},
 	}
 }

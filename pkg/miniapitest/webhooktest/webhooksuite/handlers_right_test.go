@@ -25,7 +25,8 @@ func TestOneFaultOneCase(t *testing.T) {
 		handler  func() http.Handler
 		change   func(*webhooksuite.Hook)
 	}{
-		{"content type", "response.contentType", nil, finished(func(e *exchange) { e.contentType = "text/plain" }), func(*webhooksuite.Hook) {}},
+		{"content type", "response.contentType", nil, finished(func(e *exchange) { e.contentType = "text/plain" }),
+			func(*webhooksuite.Hook) {}},
 		{"uid", "response.uid", nil, finished(func(e *exchange) { e.response["uid"] = "" }), func(*webhooksuite.Hook) {}},
 		{"kind", "response.kind", nil, finished(func(e *exchange) { e.answer["kind"] = "Review" }), func(*webhooksuite.Hook) {}},
 		{"patch", "patch.applies", nil, decided(addOp(func(*exchange) map[string]any {

@@ -261,8 +261,10 @@ func TestWrongHandlers(t *testing.T) {
 			}
 		})},
 		{"long warning", "response.warnings", finished(func(e *exchange) { e.response["warnings"] = []string{strings.Repeat("a", 300)} })},
-		{"prefixed warning", "response.warnings", finished(func(e *exchange) { e.response["warnings"] = []string{"Warning: set a team"} })},
-		{"qualified audit annotation", "response.auditAnnotations", finished(func(e *exchange) { e.response["auditAnnotations"] = map[string]any{"example.com/team": "a"} })},
+		{"prefixed warning", "response.warnings",
+			finished(func(e *exchange) { e.response["warnings"] = []string{"Warning: set a team"} })},
+		{"qualified audit annotation", "response.auditAnnotations",
+			finished(func(e *exchange) { e.response["auditAnnotations"] = map[string]any{"example.com/team": "a"} })},
 		{"panic at a deletion", "response.answered", decided(func(e *exchange) {
 			addLabel(e)
 			if e.request["operation"] == "DELETE" {

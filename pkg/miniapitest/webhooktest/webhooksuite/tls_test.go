@@ -66,7 +66,8 @@ func (s serving) serve(t *testing.T) webhooksuite.Endpoint {
 	key := s.key(t)
 	now := time.Now()
 	leaf := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: serviceName}, DNSNames: s.names, NotBefore: now.Add(s.begin), NotAfter: now.Add(s.end),
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: serviceName}, DNSNames: s.names,
+		NotBefore: now.Add(s.begin), NotAfter: now.Add(s.end),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, leaf, authority, key.Public(), authorityKey)
@@ -87,7 +88,8 @@ func newAuthority(t *testing.T) (*x509.Certificate, crypto.Signer) {
 	t.Helper()
 	key := ecdsaKey(t)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: time.Now().Add(1000 * 24 * time.Hour),
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"},
+		NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: time.Now().Add(1000 * 24 * time.Hour),
 		KeyUsage: x509.KeyUsageCertSign, BasicConstraintsValid: true, IsCA: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)

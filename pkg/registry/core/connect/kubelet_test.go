@@ -26,9 +26,11 @@ func TestKubeletAddress(t *testing.T) {
 		node         corev1.Node
 		want         string
 	}{
-		{"preferred", "the order of the types determines the address, and not the order of the addresses", corev1.Node{Status: corev1.NodeStatus{Addresses: addresses}}, "https://[::1]:10250"},
+		{"preferred", "the order of the types determines the address, and not the order of the addresses",
+			corev1.Node{Status: corev1.NodeStatus{Addresses: addresses}}, "https://[::1]:10250"},
 		{"label", "a node without an address of type Hostname may have the label", corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{corev1.LabelHostname: "h"}}, Status: corev1.NodeStatus{Addresses: addresses},
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{corev1.LabelHostname: "h"}},
+			Status:     corev1.NodeStatus{Addresses: addresses},
 		}, "https://h:10250"},
 		{"none", "the error shows the addresses of the node", corev1.Node{Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: "Other", Address: "x"}}}},
 			"no preferred addresses found; known addresses: [{Other x}]"},

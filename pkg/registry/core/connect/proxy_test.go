@@ -54,7 +54,8 @@ func TestPodProxy(t *testing.T) {
 	}{
 		{"first port", "a pod's first declared port is its default", "GET", "/p/a/b?q=1", "200 GET /a/b?q=1"},
 		{"method and slash", "the request arrives as it was made", "DELETE", "/p/a/", "200 DELETE /a/"},
-		{"https", "the certificate is for a name, and the pod is called by its address", "GET", fmt.Sprintf("/https:p:%d/x", securePort), "200 GET /x"},
+		{"https", "the certificate is for a name, and the pod is called by its address", "GET",
+			fmt.Sprintf("/https:p:%d/x", securePort), "200 GET /x"},
 		{"closed port", "an unreachable pod is not an error of the caller", "GET", fmt.Sprintf("/p:%d/x", closed),
 			fmt.Sprintf("503 error trying to reach service: dial tcp 127.0.0.1:%d: connect: connection refused", closed)},
 		{"link-local", "a link-local address does not belong to a single pod", "GET", "/link-local:80/x", "400 address not allowed"},
@@ -91,14 +92,16 @@ func TestNodeProxy(t *testing.T) {
 	}))
 	for _, test := range []struct{ name, reason, path, want string }{
 		{"kubelet", "without a port, the request goes to the kubelet, with the transport for kubelets", "/n/logs/", "200 GET /logs/"},
-		{"another port", "another port of the node doesn't belong to the kubelet", fmt.Sprintf("/n:%d/metrics", otherPort), "200 GET /metrics"},
+		{"another port", "another port of the node doesn't belong to the kubelet",
+			fmt.Sprintf("/n:%d/metrics", otherPort), "200 GET /metrics"},
 		{"unknown node", "the object of the node has the address", "/nope/x", `404 things "nope" not found`},
 		{"link-local", "a link-local address does not belong to a single node", "/link-local:80/x", "400 address not allowed"},
 		{"kubelet at a link-local address", "the kubelet's port makes the address no better", "/link-local/x", "400 address not allowed"},
 		{"the port of the kubelet", "the port of a kubelet may be named", "/link-local:10250/x", "400 address not allowed"},
 		{"mapped", "an IPv4 address can be written as an IPv6 address", "/mapped/x", "400 address not allowed"},
 		{"multicast", "a multicast address belongs to no node", "/multicast/x", "400 address not allowed"},
-		{"unspecified", "0.0.0.0 is this machine, under a name that a check of loopback misses", "/unspecified/x", "400 address not allowed"},
+		{"unspecified", "0.0.0.0 is this machine, under a name that a check of loopback misses", "/unspecified/x",
+			"400 address not allowed"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := registrytest.Respond(t, "GET", server.URL+test.path); got != test.want {
@@ -159,15 +162,20 @@ func TestServiceProxy(t *testing.T) {
 		{"by number", "the name of a service's port leads to the ports of its endpoints", "/sliced:80/x", "200 GET /x"},
 		{"Endpoints", "endpoints written by hand may be of the old kind", "/http:classic:web/x", "200 GET /x"},
 		{"pod", "the pod that the endpoint names has the address", "/owned:web/x", "200 GET /x"},
-		{"another pod's address", "an endpoint must not lend a pod an address that isn't its own", "/mismatched:web/x", `503 no endpoints available for service "mismatched"`},
+		{"another pod's address", "an endpoint must not lend a pod an address that isn't its own", "/mismatched:web/x",
+			`503 no endpoints available for service "mismatched"`},
 		{"no endpoints", "nothing has ever stood behind the service", "/bare:web/x", `503 no endpoints available for service "bare"`},
 		{"no endpoints, by number", "the service has the port", "/bare:80/x", `503 no endpoints available for service "bare"`},
-		{"link-local", "a link-local address does not belong to a single pod", "/link-local:web/x", `503 no endpoints available for service "link-local"`},
-		{"host name", "a name can lead anywhere, and no pod has a name as its address", "/named:web/x", `503 no endpoints available for service "named"`},
+		{"link-local", "a link-local address does not belong to a single pod", "/link-local:web/x",
+			`503 no endpoints available for service "link-local"`},
+		{"host name", "a name can lead anywhere, and no pod has a name as its address", "/named:web/x",
+			`503 no endpoints available for service "named"`},
 		{"unnamed port", "no endpoint has a port without a name", "/sliced/x", `503 no endpoints available for service "sliced"`},
-		{"unknown number", "the service has no port with this number", "/sliced:81/x", `503 no service port 81 found for service "sliced"`},
+		{"unknown number", "the service has no port with this number", "/sliced:81/x",
+			`503 no service port 81 found for service "sliced"`},
 		{"no service", "kube-apiserver looks for endpoints only", "/nope/x", `503 no endpoints available for service "nope"`},
-		{"no service, by name", "the endpoints have the names of ports", "/https:nope:web/x", `503 no endpoints available for service "nope"`},
+		{"no service, by name", "the endpoints have the names of ports", "/https:nope:web/x",
+			`503 no endpoints available for service "nope"`},
 		{"no service, by number", "the service has the numbers of its ports", "/nope:80/x", `404 things "nope" not found`},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -21,7 +21,8 @@ var podColumns = withConditions(printers.Of(
 		printers.NameColumn,
 		printers.Text("Ready", "The aggregate readiness state of this pod for accepting traffic."),
 		printers.Text("Status", "The aggregate status of the containers in this pod."),
-		printers.Text("Restarts", "The number of times the containers in this pod have been restarted and when the last container in this pod has restarted."),
+		printers.Text("Restarts",
+			"The number of times the containers in this pod have been restarted and when the last container in this pod has restarted."),
 		printers.AgeColumn,
 		printers.Wide(printers.Text("IP", printers.Doc(corev1.PodStatus{}, "podIP"))),
 		printers.Wide(printers.Text("Node", printers.Doc(corev1.PodSpec{}, "nodeName"))),
@@ -32,7 +33,8 @@ var podColumns = withConditions(printers.Of(
 		s := summarize(p)
 		return []any{
 			p.Name, fmt.Sprintf("%d/%d", s.ready, s.total), s.status, s.restarts.String(), printers.Since(p.CreationTimestamp),
-			cmp.Or(podIP(p), printers.None), cmp.Or(p.Spec.NodeName, printers.None), cmp.Or(p.Status.NominatedNodeName, printers.None), readinessGates(p),
+			cmp.Or(podIP(p), printers.None), cmp.Or(p.Spec.NodeName, printers.None),
+			cmp.Or(p.Status.NominatedNodeName, printers.None), readinessGates(p),
 		}
 	}), func(p *corev1.Pod) []metav1.TableRowCondition { return podOutcomes[p.Status.Phase] })
 

@@ -79,7 +79,8 @@ func TestEviction(t *testing.T) {
 	other := budgetFor("b", spent)
 	other.Spec.Selector.MatchLabels["app"] = "other"
 	failed := budgetFor("b", policyv1.PodDisruptionBudgetStatus{Conditions: []metav1.Condition{{
-		Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionFalse, Reason: policyv1.SyncFailedReason, Message: "no controller",
+		Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionFalse, Reason: policyv1.SyncFailedReason,
+		Message:            "no controller",
 		LastTransitionTime: metav1.Unix(0, 0),
 	}}})
 
@@ -100,13 +101,15 @@ func TestEviction(t *testing.T) {
 		},
 		{
 			name: "allowed", reason: "the eviction uses the only disruption that the budget allows",
-			pod: evictable("p", corev1.PodRunning, corev1.ConditionTrue), budgets: []*policyv1.PodDisruptionBudget{budgetFor("b", healthy)},
-			want: evictionSuccess, evicted: true, left: 0,
+			pod:     evictable("p", corev1.PodRunning, corev1.ConditionTrue),
+			budgets: []*policyv1.PodDisruptionBudget{budgetFor("b", healthy)},
+			want:    evictionSuccess, evicted: true, left: 0,
 		},
 		{
 			name: "dry run", reason: "a dry run is checked and uses no disruption",
-			pod: evictable("p", corev1.PodRunning, corev1.ConditionTrue), budgets: []*policyv1.PodDisruptionBudget{budgetFor("b", healthy)},
-			dryRun: []string{metav1.DryRunAll}, want: evictionSuccess, left: 1,
+			pod:     evictable("p", corev1.PodRunning, corev1.ConditionTrue),
+			budgets: []*policyv1.PodDisruptionBudget{budgetFor("b", healthy)},
+			dryRun:  []string{metav1.DryRunAll}, want: evictionSuccess, left: 1,
 		},
 		{
 			name: "spent", reason: "the server can't tell when the budget allows the next disruption",

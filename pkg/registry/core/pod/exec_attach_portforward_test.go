@@ -222,11 +222,15 @@ func TestSessionsThatAreRefused(t *testing.T) {
 		{"no pod", "the pod is looked up once the request is admitted", r, "POST", "/nope", `404 things "nope" not found`},
 		{"no node", "a pod without a node has no kubelet", r, "POST", "/unscheduled", "400 pod unscheduled does not have a host assigned"},
 		{"unknown node", "the node's object names the kubelet", r, "POST", "/lost", `404 things "gone" not found`},
-		{"which container", "the caller must name a container of a pod with several, and can name a container of any sort", r, "POST", "/several", "400 a container name must be specified for pod several, choose one of: [i a b e]"},
+		{"which container",
+			"the caller must name a container of a pod with several, and can name a container of any sort", r, "POST",
+			"/several", "400 a container name must be specified for pod several, choose one of: [i a b e]"},
 		{"no container", "the pod has no container", r, "POST", "/empty", "400 a container name must be specified for pod empty"},
-		{"unknown container", "the name in the request is not the name of a container", r, "POST", "/p?container=x", "400 container x is not valid for pod p"},
+		{"unknown container", "the name in the request is not the name of a container", r, "POST", "/p?container=x",
+			"400 container x is not valid for pod p"},
 		{"no upgrade", "a session needs an upgraded connection", r, "POST", "/p", "400 Upgrade request required"},
-		{"GET without create", "a websocket opens what a POST opens, and needs the same right", &readOnly, "GET", "/p", `403 pods "p" is forbidden: not among the verbs of the test`},
+		{"GET without create", "a websocket opens what a POST opens, and needs the same right", &readOnly, "GET", "/p",
+			`403 pods "p" is forbidden: not among the verbs of the test`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

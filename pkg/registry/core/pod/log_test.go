@@ -44,17 +44,21 @@ func TestLog(t *testing.T) {
 		options      corev1.PodLogOptions
 		want         string
 	}{
-		{"plain", "the URL for the kubelet names the container", verified, "p", corev1.PodLogOptions{Container: "c"}, "/containerLogs/ns/p/c"},
+		{"plain", "the URL for the kubelet names the container", verified, "p", corev1.PodLogOptions{Container: "c"},
+			"/containerLogs/ns/p/c"},
 		{"options", "the options go to the kubelet", verified, "p", corev1.PodLogOptions{
 			Container: "c", Follow: true, Previous: true, Timestamps: true, TailLines: ptr.To[int64](0), LimitBytes: ptr.To[int64](7),
 			SinceTime: &metav1.Time{Time: time.Unix(0, 0).UTC()},
 		}, "/containerLogs/ns/p/c?follow=true&limitBytes=7&previous=true&sinceTime=1970-01-01T00%3A00%3A00Z&tailLines=0&timestamps=true"},
 		{"unscheduled", "nothing has been logged yet", verified, "unscheduled", corev1.PodLogOptions{}, ""},
-		{"not found", "the kubelet's errors are the client's", verified, "p", corev1.PodLogOptions{Container: "absent"}, "the server could not find the requested resource ( pods/log p)"},
-		{"redirect", "the server follows no redirects of a kubelet", verified, "p", corev1.PodLogOptions{Container: "moved"}, `Get "https://elsewhere.invalid": redirects forbidden`},
+		{"not found", "the kubelet's errors are the client's", verified, "p", corev1.PodLogOptions{Container: "absent"},
+			"the server could not find the requested resource ( pods/log p)"},
+		{"redirect", "the server follows no redirects of a kubelet", verified, "p",
+			corev1.PodLogOptions{Container: "moved"}, `Get "https://elsewhere.invalid": redirects forbidden`},
 		{"unverified", "the caller can skip the verification of the kubelet's certificate", &stranger, "p",
 			corev1.PodLogOptions{Container: "c", InsecureSkipTLSVerifyBackend: true}, "/containerLogs/ns/p/c"},
-		{"which container", "a pod with several containers has no default container", verified, "p", corev1.PodLogOptions{}, "a container name must be specified for pod p, choose one of: [c absent moved]"},
+		{"which container", "a pod with several containers has no default container", verified, "p",
+			corev1.PodLogOptions{}, "a container name must be specified for pod p, choose one of: [c absent moved]"},
 		{"negative", "the server checks the options before it reads the pod", verified, "nope", corev1.PodLogOptions{TailLines: ptr.To[int64](-1)},
 			`PodLogOptions "nope" is invalid: tailLines: Invalid value: -1: must be greater than or equal to 0`},
 		{"two beginnings", "the server would ignore one of the two beginnings", verified, "p", corev1.PodLogOptions{SinceSeconds: ptr.To[int64](1), SinceTime: &metav1.Time{}},

@@ -25,15 +25,18 @@ func TestPodLevelResources(t *testing.T) {
 			pod: &requirements{}, containers: []requirements{{Limits: q("cpu", "1")}}, want: &requirements{},
 		},
 		{
-			name: "limits", reason: "a request is the sum of the containers' requests, or else the pod's limit, and huge pages have equal limits",
+			name:       "limits",
+			reason:     "a request is the sum of the containers' requests, or else the pod's limit, and huge pages have equal limits",
 			pod:        &requirements{Limits: q("cpu", "2", "memory", "1Gi")},
 			containers: []requirements{{Requests: q("cpu", "1", "hugepages-2Mi", "4Mi"), Limits: q("hugepages-2Mi", "4Mi")}},
-			want:       &requirements{Limits: q("cpu", "2", "memory", "1Gi", "hugepages-2Mi", "4Mi"), Requests: q("cpu", "1", "memory", "1Gi", "hugepages-2Mi", "4Mi")},
+			want: &requirements{Limits: q("cpu", "2", "memory", "1Gi", "hugepages-2Mi", "4Mi"),
+				Requests: q("cpu", "1", "memory", "1Gi", "hugepages-2Mi", "4Mi")},
 		},
 		{
 			name: "requests", reason: "a pod without limits gets the requests that it lacks, too",
-			pod: &requirements{Requests: q("cpu", "1")}, containers: []requirements{{Requests: q("memory", "1Gi")}, {Requests: q("memory", "1Gi")}},
-			want: &requirements{Requests: q("cpu", "1", "memory", "2Gi")},
+			pod:        &requirements{Requests: q("cpu", "1")},
+			containers: []requirements{{Requests: q("memory", "1Gi")}, {Requests: q("memory", "1Gi")}},
+			want:       &requirements{Requests: q("cpu", "1", "memory", "2Gi")},
 		},
 		{
 			name: "all containers limited", reason: "a limit is the sum of the containers' limits if each has one",

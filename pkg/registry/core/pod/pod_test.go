@@ -18,7 +18,8 @@ func TestPodCreation(t *testing.T) {
 	t.Parallel()
 	registrytest.CheckPrepared(t, registrytest.Table(t, core.Group), []registrytest.PrepareCase{
 		{
-			Name: "scheduling gates", Reason: "the server ignores the status of the request and adds the condition of the gates (KEP-3521)",
+			Name:   "scheduling gates",
+			Reason: "the server ignores the status of the request and adds the condition of the gates (KEP-3521)",
 			Object: &corev1.Pod{
 				Spec:   corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: "g"}}},
 				Status: corev1.PodStatus{Phase: corev1.PodRunning},
@@ -33,12 +34,14 @@ func TestPodCreation(t *testing.T) {
 			},
 		},
 		{
-			Name: "pod-level resources", Reason: "the requests of the whole pod get their defaults, and then determine the class (KEP-2837)",
+			Name:   "pod-level resources",
+			Reason: "the requests of the whole pod get their defaults, and then determine the class (KEP-2837)",
 			Object: &corev1.Pod{Spec: corev1.PodSpec{Resources: &corev1.ResourceRequirements{Limits: registrytest.Quantities("cpu", "1", "memory", "1Gi")}}},
 			Want: &corev1.Pod{
 				ObjectMeta: registrytest.Generation(1),
 				Spec: corev1.PodSpec{Resources: &corev1.ResourceRequirements{
-					Limits: registrytest.Quantities("cpu", "1", "memory", "1Gi"), Requests: registrytest.Quantities("cpu", "1", "memory", "1Gi"),
+					Limits:   registrytest.Quantities("cpu", "1", "memory", "1Gi"),
+					Requests: registrytest.Quantities("cpu", "1", "memory", "1Gi"),
 				}},
 				Status: corev1.PodStatus{Phase: corev1.PodPending, QOSClass: corev1.PodQOSGuaranteed},
 			},
@@ -86,7 +89,8 @@ func TestPodCreation(t *testing.T) {
 			},
 		},
 		{
-			Name: "AppArmor annotations", Reason: "an annotation sets the container's field (KEP-24), unless the pod already has the profile",
+			Name:   "AppArmor annotations",
+			Reason: "an annotation sets the container's field (KEP-24), unless the pod already has the profile",
 			Object: &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
 					"container.apparmor.security.beta.kubernetes.io/a": "localhost/x",
@@ -105,7 +109,8 @@ func TestPodCreation(t *testing.T) {
 				Spec: corev1.PodSpec{
 					SecurityContext: &corev1.PodSecurityContext{AppArmorProfile: &corev1.AppArmorProfile{Type: "Unconfined"}},
 					Containers: []corev1.Container{
-						{Name: "a", SecurityContext: &corev1.SecurityContext{AppArmorProfile: &corev1.AppArmorProfile{Type: "Localhost", LocalhostProfile: ptr.To("x")}}},
+						{Name: "a",
+							SecurityContext: &corev1.SecurityContext{AppArmorProfile: &corev1.AppArmorProfile{Type: "Localhost", LocalhostProfile: ptr.To("x")}}},
 						{Name: "b"},
 					},
 				},
@@ -119,7 +124,8 @@ func TestPodStatusUpdate(t *testing.T) {
 	t.Parallel()
 	registrytest.CheckPrepared(t, registrytest.Table(t, core.Group), []registrytest.PrepareCase{
 		{
-			Name: "old kubelet", Reason: "a kubelet may omit the QoS class and parts of owner references, and the status endpoint keeps the spec",
+			Name:   "old kubelet",
+			Reason: "a kubelet may omit the QoS class and parts of owner references, and the status endpoint keeps the spec",
 			Object: &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Name: "spoilt"}}},
 				Spec:       corev1.PodSpec{NodeName: "other"},
@@ -198,8 +204,9 @@ func TestPodAttributes(t *testing.T) {
 	}
 	want := fields.Set{
 		"metadata.name": "p", "metadata.namespace": "ns",
-		"spec.nodeName": "n", "spec.restartPolicy": "", "spec.schedulerName": "", "spec.serviceAccountName": "", "spec.hostNetwork": "true",
-		"status.phase": "Running", "status.podIP": "10.1.1.1", "status.nominatedNodeName": "",
+		"spec.nodeName": "n", "spec.restartPolicy": "", "spec.schedulerName": "", "spec.serviceAccountName": "",
+		"spec.hostNetwork": "true",
+		"status.phase":     "Running", "status.podIP": "10.1.1.1", "status.nominatedNodeName": "",
 	}
 	if diff := cmp.Diff(want, set); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
@@ -220,9 +227,11 @@ func TestGracefulPodDelete(t *testing.T) {
 		want         int64
 	}{
 		{name: "period of the pod", reason: "the pod sets the default of the period", pod: running, want: 30},
-		{name: "period of the request", reason: "the options of the request take precedence", pod: running, asked: ptr.To[int64](5), want: 5},
+		{name: "period of the request", reason: "the options of the request take precedence", pod: running,
+			asked: ptr.To[int64](5), want: 5},
 		{name: "zero", reason: "zero is a valid period, and isn't replaced by a default", pod: running, asked: ptr.To[int64](0), want: 0},
-		{name: "negative", reason: "an older server could store a negative period, which stands for 1 second", pod: running, asked: ptr.To[int64](-1), want: 1},
+		{name: "negative", reason: "an older server could store a negative period, which stands for 1 second",
+			pod: running, asked: ptr.To[int64](-1), want: 1},
 		{name: "unscheduled", reason: "no kubelet has to stop a pod without a node", pod: unscheduled, asked: ptr.To[int64](5), want: 0},
 		{name: "finished", reason: "no kubelet has to stop the containers of a finished pod", pod: finished, want: 0},
 	} {

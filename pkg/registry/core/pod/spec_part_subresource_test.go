@@ -37,7 +37,8 @@ func TestPodParts(t *testing.T) {
 			generation:  2,
 		},
 		{
-			name: "ephemeral container with mount options", reason: "the gate of the field is off, and the subresource drops the field as the pod's own endpoint does",
+			name:        "ephemeral container with mount options",
+			reason:      "the gate of the field is off, and the subresource drops the field as the pod's own endpoint does",
 			subresource: "ephemeralcontainers",
 			change: func(p *corev1.Pod) {
 				container := debugger

@@ -66,8 +66,10 @@ func TestContainers(t *testing.T) {
 					{},
 					{Name: "A=B"},
 					{Name: "NONE", ValueFrom: &corev1.EnvVarSource{}},
-					{Name: "BOTH", Value: "x", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}}},
-					{Name: "LABELS", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.labels"}}},
+					{Name: "BOTH", Value: "x",
+						ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}}},
+					{Name: "LABELS",
+						ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.labels"}}},
 				}
 			},
 			want: []string{
@@ -135,7 +137,8 @@ func TestContainers(t *testing.T) {
 			change: func(s *corev1.PodSpec, c *corev1.Container) {
 				s.Volumes = []corev1.Volume{
 					{Name: "e", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
-					{Name: "i", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "r", PullPolicy: corev1.PullAlways}}},
+					{Name: "i",
+						VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "r", PullPolicy: corev1.PullAlways}}},
 				}
 				c.VolumeMounts = []corev1.VolumeMount{
 					{Name: "e", MountPath: "/e", BindMountOptions: []string{"noexec", "ro", "noexec"}},
@@ -217,13 +220,15 @@ func TestContainerResources(t *testing.T) {
 	}{
 		{
 			name: "above limit", reason: "a request can't exceed its limit",
-			resources: corev1.ResourceRequirements{Requests: registrytest.Quantities("cpu", "2"), Limits: registrytest.Quantities("cpu", "1")},
-			want:      []string{`spec.containers[0].resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1`},
+			resources: corev1.ResourceRequirements{Requests: registrytest.Quantities("cpu", "2"),
+				Limits: registrytest.Quantities("cpu", "1")},
+			want: []string{`spec.containers[0].resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1`},
 		},
 		{
 			name: "extended", reason: "extended resources have equal requests and limits",
-			resources: corev1.ResourceRequirements{Requests: registrytest.Quantities("example.com/gpu", "1"), Limits: registrytest.Quantities("example.com/gpu", "2")},
-			want:      []string{`spec.containers[0].resources.requests: Invalid value: "1": must be equal to example.com/gpu limit of 2`},
+			resources: corev1.ResourceRequirements{Requests: registrytest.Quantities("example.com/gpu", "1"),
+				Limits: registrytest.Quantities("example.com/gpu", "2")},
+			want: []string{`spec.containers[0].resources.requests: Invalid value: "1": must be equal to example.com/gpu limit of 2`},
 		},
 		{
 			name: "names", reason: "the name of a resource that is not standard needs a domain",
@@ -240,8 +245,9 @@ func TestContainerResources(t *testing.T) {
 		},
 		{
 			name: "huge pages", reason: "huge pages require cpu or memory",
-			resources: corev1.ResourceRequirements{Requests: registrytest.Quantities("hugepages-2Mi", "2Mi"), Limits: registrytest.Quantities("hugepages-2Mi", "2Mi")},
-			want:      []string{"spec.containers[0].resources: Forbidden: HugePages require cpu or memory"},
+			resources: corev1.ResourceRequirements{Requests: registrytest.Quantities("hugepages-2Mi", "2Mi"),
+				Limits: registrytest.Quantities("hugepages-2Mi", "2Mi")},
+			want: []string{"spec.containers[0].resources: Forbidden: HugePages require cpu or memory"},
 		},
 		{
 			name: "claims", reason: "a container refers to the claims that its pod lists",

@@ -79,7 +79,8 @@ func TestPod(t *testing.T) {
 				p.Spec.NodeName = "n"
 				p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "a"}, {Name: "a"}}
 				p.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
-					Name: "debug", Image: "busybox", ImagePullPolicy: corev1.PullAlways, TerminationMessagePolicy: corev1.TerminationMessageReadFile}}}
+					Name: "debug", Image: "busybox", ImagePullPolicy: corev1.PullAlways,
+					TerminationMessagePolicy: corev1.TerminationMessageReadFile}}}
 			},
 			want: []string{
 				`spec.schedulingGates[1]: Duplicate value: "a"`,
@@ -210,9 +211,10 @@ func TestPodUpdate(t *testing.T) {
 			want: []string{"spec.activeDeadlineSeconds: Invalid value: 10: must be less than or equal to previous value"},
 		},
 		{
-			name: "stored deletion cost", reason: "old versions of Kubernetes accepted any cost, and an update can keep or change an invalid cost",
-			old: func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.PodDeletionCost: "high"} },
-			now: func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.PodDeletionCost: "low"} },
+			name:   "stored deletion cost",
+			reason: "old versions of Kubernetes accepted any cost, and an update can keep or change an invalid cost",
+			old:    func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.PodDeletionCost: "high"} },
+			now:    func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.PodDeletionCost: "low"} },
 		},
 		{
 			name: "invalid deletion cost", reason: "an update can't set an invalid cost, and the annotations are checked twice",

@@ -132,13 +132,15 @@ func TestVolumes(t *testing.T) {
 			name: "certificate", reason: "keys of user annotations have a domain prefix",
 			source: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
 				{PodCertificate: &corev1.PodCertificateProjection{
-					SignerName: "a.b/c", KeyType: "ED25519", CredentialBundlePath: "bundle", UserAnnotations: map[string]string{"a.b/k": "", "k": ""}}},
+					SignerName: "a.b/c", KeyType: "ED25519", CredentialBundlePath: "bundle",
+					UserAnnotations: map[string]string{"a.b/k": "", "k": ""}}},
 			}}},
 			want: []string{`spec.volumes[0].projected.sources[0].podCertificate.userAnnotations: Invalid value: "k": ` +
 				`must be a domain-prefixed key (such as "acme.io/foo")`},
 		},
 		{
-			name: "certificate of Kubernetes", reason: "a signer of Kubernetes issues certificates for at most a day, and the errors keep this order",
+			name:   "certificate of Kubernetes",
+			reason: "a signer of Kubernetes issues certificates for at most a day, and the errors keep this order",
 			source: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
 				{PodCertificate: &corev1.PodCertificateProjection{SignerName: "x.kubernetes.io/c", KeyType: "x", CredentialBundlePath: "bundle",
 					MaxExpirationSeconds: ptr.To[int32](86401), UserAnnotations: map[string]string{"k": ""}}},

@@ -35,7 +35,8 @@ func TestPodWarnings(t *testing.T) {
 			},
 		},
 		{
-			name: "node labels", reason: "the warning leaves the label out if the field's path ends with the label; malformed values in preferred terms are valid but get a warning",
+			name:   "node labels",
+			reason: "the warning leaves the label out if the field's path ends with the label; malformed values in preferred terms are valid but get a warning",
 			spec: corev1.PodSpec{
 				NodeSelector: map[string]string{"beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "arm"},
 				Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
@@ -60,7 +61,8 @@ func TestPodWarnings(t *testing.T) {
 			name: "removed node labels", reason: "clusters no longer set these labels, whether or not another label takes their place",
 			spec: corev1.PodSpec{
 				NodeSelector: map[string]string{
-					"node-role.kubernetes.io/master": "", "app.kubernetes.io/created-by": "x", "scheduler.alpha.kubernetes.io/preferAvoidPods": "x",
+					"node-role.kubernetes.io/master": "", "app.kubernetes.io/created-by": "x",
+					"scheduler.alpha.kubernetes.io/preferAvoidPods": "x",
 				},
 				Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
 					NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "node-role.kubernetes.io/master"}}}},
@@ -129,7 +131,8 @@ func TestPodWarnings(t *testing.T) {
 			},
 		},
 		{
-			name: "files that hide each other", reason: "one path can't be both a file and a folder; paths that only share a prefix don't overlap",
+			name:   "files that hide each other",
+			reason: "one path can't be both a file and a folder; paths that only share a prefix don't overlap",
 			spec: corev1.PodSpec{Volumes: volume(corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 				LocalObjectReference: corev1.LocalObjectReference{Name: "m"},
 				Items:                []corev1.KeyToPath{{Path: "a/b"}, {Path: "a"}, {Path: "ab"}, {Path: "a/b/"}},
@@ -222,7 +225,8 @@ func TestPodWarnings(t *testing.T) {
 		{
 			name: "port names", reason: "a port name refers to the first port with the name",
 			spec: corev1.PodSpec{Containers: []corev1.Container{
-				{Ports: []corev1.ContainerPort{{Name: "web", ContainerPort: 80}}}, {Ports: []corev1.ContainerPort{{Name: "web", ContainerPort: 81}}},
+				{Ports: []corev1.ContainerPort{{Name: "web", ContainerPort: 80}}},
+				{Ports: []corev1.ContainerPort{{Name: "web", ContainerPort: 81}}},
 			}},
 			want: []string{
 				`spec.containers[1].ports[0]: duplicate port name "web" with spec.containers[0].ports[0], services and probes that select ports by name will use spec.containers[0].ports[0]`,

@@ -38,8 +38,9 @@ func TestServiceColumns(t *testing.T) {
 		},
 		{
 			Name: "pending load balancer", Reason: "a load balancer without an address is pending",
-			Object: &corev1.Service{ObjectMeta: registrytest.MonthOld("x"), Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}},
-			Want:   []any{"x", "LoadBalancer", "<none>", "<pending>", "<none>", "30d", "<none>"},
+			Object: &corev1.Service{ObjectMeta: registrytest.MonthOld("x"),
+				Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}},
+			Want: []any{"x", "LoadBalancer", "<none>", "<pending>", "<none>", "30d", "<none>"},
 		},
 		{
 			Name: "external name", Reason: "the external name is shown in the column of external IPs",

@@ -214,7 +214,8 @@ func TestServiceTypes(t *testing.T) {
 	s.mustCreate(service("a", corev1.ServiceTypeLoadBalancer, func(spec *corev1.ServiceSpec) {
 		spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
 		spec.Ports = []corev1.ServicePort{
-			{Name: "udp", Port: 53, Protocol: corev1.ProtocolUDP}, {Name: "tcp", Port: 53, Protocol: corev1.ProtocolTCP}, {Name: "web", Port: 80},
+			{Name: "udp", Port: 53, Protocol: corev1.ProtocolUDP},
+			{Name: "tcp", Port: 53, Protocol: corev1.ProtocolTCP}, {Name: "web", Port: 80},
 		}
 	}))
 	for _, step := range []struct {
@@ -222,17 +223,23 @@ func TestServiceTypes(t *testing.T) {
 		change           func(*corev1.ServiceSpec)
 		ips, nodes, held int
 	}{
-		{"as created", "DNS over UDP and TCP share a port, and the health check has a port of its own", func(*corev1.ServiceSpec) {}, 1, 3, 4},
+		{"as created", "DNS over UDP and TCP share a port, and the health check has a port of its own",
+			func(*corev1.ServiceSpec) {}, 1, 3, 4},
 		{"sent again", "a manifest without what was allocated changes nothing", func(spec *corev1.ServiceSpec) {
 			spec.ClusterIP, spec.ClusterIPs, spec.HealthCheckNodePort, spec.IPFamilies, spec.IPFamilyPolicy = "", nil, 0, nil, nil
 			for i := range spec.Ports {
 				spec.Ports[i].NodePort = 0
 			}
 		}, 1, 3, 4},
-		{"dual stack", "the second address is of the other family", func(spec *corev1.ServiceSpec) { spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicyRequireDualStack) }, 2, 3, 5},
-		{"single stack", "the second address is released", func(spec *corev1.ServiceSpec) { spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicySingleStack) }, 1, 3, 4},
-		{"NodePort", "load balancers do not check its health", func(spec *corev1.ServiceSpec) { spec.Type = corev1.ServiceTypeNodePort }, 1, 3, 3},
-		{"a port less", "the service port's node port is released", func(spec *corev1.ServiceSpec) { spec.Ports = spec.Ports[:2] }, 1, 2, 2},
+		{"dual stack", "the second address is of the other family",
+			func(spec *corev1.ServiceSpec) { spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicyRequireDualStack) }, 2,
+			3, 5},
+		{"single stack", "the second address is released",
+			func(spec *corev1.ServiceSpec) { spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicySingleStack) }, 1, 3, 4},
+		{"NodePort", "load balancers do not check its health",
+			func(spec *corev1.ServiceSpec) { spec.Type = corev1.ServiceTypeNodePort }, 1, 3, 3},
+		{"a port less", "the service port's node port is released",
+			func(spec *corev1.ServiceSpec) { spec.Ports = spec.Ports[:2] }, 1, 2, 2},
 		{"ClusterIP", "the node ports are released", func(spec *corev1.ServiceSpec) { spec.Type = corev1.ServiceTypeClusterIP }, 1, 0, 1},
 		{"ExternalName", "all addresses and ports are released", func(spec *corev1.ServiceSpec) {
 			spec.Type, spec.ExternalName = corev1.ServiceTypeExternalName, "example.com"
@@ -240,10 +247,14 @@ func TestServiceTypes(t *testing.T) {
 		{"LoadBalancer without ports", "the service requests no node ports", func(spec *corev1.ServiceSpec) {
 			spec.Type, spec.AllocateLoadBalancerNodePorts = corev1.ServiceTypeLoadBalancer, ptr.To(false)
 		}, 1, 0, 1},
-		{"ports after all", "allocation gives each port a node port", func(spec *corev1.ServiceSpec) { spec.AllocateLoadBalancerNodePorts = ptr.To(true) }, 1, 2, 3},
-		{"allocation off", "the service keeps its node ports", func(spec *corev1.ServiceSpec) { spec.AllocateLoadBalancerNodePorts = ptr.To(false) }, 1, 2, 3},
-		{"ports left out", "a service without allocation loses the node ports that it leaves out", func(spec *corev1.ServiceSpec) { spec.Ports[0].NodePort, spec.Ports[1].NodePort = 0, 0 }, 1, 0, 1},
-		{"allocation on", "the ports come back", func(spec *corev1.ServiceSpec) { spec.AllocateLoadBalancerNodePorts = ptr.To(true) }, 1, 2, 3},
+		{"ports after all", "allocation gives each port a node port",
+			func(spec *corev1.ServiceSpec) { spec.AllocateLoadBalancerNodePorts = ptr.To(true) }, 1, 2, 3},
+		{"allocation off", "the service keeps its node ports",
+			func(spec *corev1.ServiceSpec) { spec.AllocateLoadBalancerNodePorts = ptr.To(false) }, 1, 2, 3},
+		{"ports left out", "a service without allocation loses the node ports that it leaves out",
+			func(spec *corev1.ServiceSpec) { spec.Ports[0].NodePort, spec.Ports[1].NodePort = 0, 0 }, 1, 0, 1},
+		{"allocation on", "the ports come back",
+			func(spec *corev1.ServiceSpec) { spec.AllocateLoadBalancerNodePorts = ptr.To(true) }, 1, 2, 3},
 		{"off, without ports", "one update turns allocation off and gives up the ports", func(spec *corev1.ServiceSpec) {
 			spec.AllocateLoadBalancerNodePorts = ptr.To(false)
 			spec.Ports[0].NodePort, spec.Ports[1].NodePort = 0, 0
@@ -352,12 +363,16 @@ func TestServiceFamilies(t *testing.T) {
 		{"by address", "the address determines the family", dual, []func(*corev1.ServiceSpec){func(spec *corev1.ServiceSpec) {
 			spec.ClusterIP, spec.ClusterIPs = "10.0.0.7", []string{"10.0.0.7"}
 		}}, "SingleStack [IPv4]"},
-		{"prefer, both there", "the service gets both families", dual, []func(*corev1.ServiceSpec){policy("PreferDualStack")}, "PreferDualStack [IPv6 IPv4]"},
-		{"prefer, one there", "the service gets the only family of the server", single, []func(*corev1.ServiceSpec){policy("PreferDualStack")}, "PreferDualStack [IPv4]"},
+		{"prefer, both there", "the service gets both families", dual,
+			[]func(*corev1.ServiceSpec){policy("PreferDualStack")}, "PreferDualStack [IPv6 IPv4]"},
+		{"prefer, one there", "the service gets the only family of the server", single,
+			[]func(*corev1.ServiceSpec){policy("PreferDualStack")}, "PreferDualStack [IPv4]"},
 		{"require, one there", "the service requires a second family, and the server has only one", single, []func(*corev1.ServiceSpec){policy("RequireDualStack")},
 			`Service "a" is invalid: spec.ipFamilyPolicy: Invalid value: "RequireDualStack": this cluster is not configured for dual-stack services`},
-		{"headless", "the endpoints of the service are pods of the server's family", single, []func(*corev1.ServiceSpec){headless, selecting}, "SingleStack [IPv4]"},
-		{"headless without selector", "the endpoints of the service may have addresses of any family", single, []func(*corev1.ServiceSpec){headless}, "RequireDualStack [IPv4 IPv6]"},
+		{"headless", "the endpoints of the service are pods of the server's family", single,
+			[]func(*corev1.ServiceSpec){headless, selecting}, "SingleStack [IPv4]"},
+		{"headless without selector", "the endpoints of the service may have addresses of any family", single,
+			[]func(*corev1.ServiceSpec){headless}, "RequireDualStack [IPv4 IPv6]"},
 		{"two families", "the policy must say so", dual, []func(*corev1.ServiceSpec){policy("SingleStack"), func(spec *corev1.ServiceSpec) {
 			spec.IPFamilies = []corev1.IPFamily{"IPv4", "IPv6"}
 		}}, `Service "a" is invalid: spec.ipFamilyPolicy: Invalid value: "SingleStack": must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified`},

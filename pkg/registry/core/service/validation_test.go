@@ -50,7 +50,8 @@ func TestService(t *testing.T) {
 			},
 		},
 		{
-			name: "ports are optional only for headless services and external names", reason: "only headless services and external names may have no ports",
+			name:   "ports are optional only for headless services and external names",
+			reason: "only headless services and external names may have no ports",
 			change: func(s *corev1.ServiceSpec) { s.Ports = nil },
 			want:   []string{"spec.ports: Required value"},
 		},
@@ -175,9 +176,10 @@ func TestServiceUpdate(t *testing.T) {
 			},
 		},
 		{
-			name: "an update accepts an unchanged address that a newer validation rule refuses", reason: "an address that is older than a rule stays valid",
-			from: func(s *corev1.ServiceSpec) { s.ExternalIPs = []string{"192.168.000.001"} },
-			to:   func(s *corev1.ServiceSpec) { s.ExternalIPs = []string{"192.168.000.001"} },
+			name:   "an update accepts an unchanged address that a newer validation rule refuses",
+			reason: "an address that is older than a rule stays valid",
+			from:   func(s *corev1.ServiceSpec) { s.ExternalIPs = []string{"192.168.000.001"} },
+			to:     func(s *corev1.ServiceSpec) { s.ExternalIPs = []string{"192.168.000.001"} },
 		},
 		{
 			name: "empty source range", reason: "no stored service has an empty range that could stay",

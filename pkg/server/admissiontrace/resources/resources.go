@@ -38,7 +38,8 @@ func Of(lists []*metav1.APIResourceList) []Resource {
 			name, subresource, _ := strings.Cut(listed.Name, "/")
 			all = append(all, Resource{
 				GroupVersionResource: version.WithResource(name), Subresource: subresource,
-				Kind:       schema.GroupVersionKind{Group: cmp.Or(listed.Group, version.Group), Version: cmp.Or(listed.Version, version.Version), Kind: listed.Kind},
+				Kind: schema.GroupVersionKind{Group: cmp.Or(listed.Group, version.Group),
+					Version: cmp.Or(listed.Version, version.Version), Kind: listed.Kind},
 				Namespaced: listed.Namespaced, Verbs: listed.Verbs,
 			})
 		}

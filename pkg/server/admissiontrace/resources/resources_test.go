@@ -18,13 +18,27 @@ func TestOperations(t *testing.T) {
 		resource              metav1.APIResource
 		want                  []admission.Operation
 	}{
-		{"all verbs", "a patch is an update, and reads don't reach admission", "v1", metav1.APIResource{Name: "pods", Kind: "Pod", Verbs: metav1.Verbs{"create", "get", "list", "patch", "deletecollection"}}, []admission.Operation{admission.Create, admission.Update, admission.Delete}},
-		{"status", "a subresource has its own verbs", "v1", metav1.APIResource{Name: "pods/status", Kind: "Pod", Verbs: metav1.Verbs{"get", "patch", "update"}}, []admission.Operation{admission.Update}},
-		{"connection", "requests of any verb for the subresource are connections", "v1", metav1.APIResource{Name: "pods/exec", Kind: "PodExecOptions", Verbs: metav1.Verbs{"create", "get"}}, []admission.Operation{admission.Connect}},
-		{"custom kind", "the kind of a custom resource may end with Options", "example.com/v1", metav1.APIResource{Name: "buildoptions", Kind: "BuildOptions", Verbs: metav1.Verbs{"create", "delete"}}, []admission.Operation{admission.Create, admission.Delete}},
-		{"status of a custom kind", "the subresource has the kind of its resource", "example.com/v1", metav1.APIResource{Name: "buildoptions/status", Kind: "BuildOptions", Verbs: metav1.Verbs{"get", "update"}}, []admission.Operation{admission.Update}},
-		{"subresource of another group", "only the core group has kinds of connections", "example.com/v1", metav1.APIResource{Name: "builds/retry", Group: "example.com", Kind: "RetryOptions", Verbs: metav1.Verbs{"create"}}, []admission.Operation{admission.Create}},
-		{"reads", "requests that only read don't reach admission", "v1", metav1.APIResource{Name: "componentstatuses", Kind: "ComponentStatus", Verbs: metav1.Verbs{"get", "list"}}, nil},
+		{"all verbs", "a patch is an update, and reads don't reach admission", "v1",
+			metav1.APIResource{Name: "pods", Kind: "Pod", Verbs: metav1.Verbs{"create", "get", "list", "patch", "deletecollection"}},
+			[]admission.Operation{admission.Create, admission.Update, admission.Delete}},
+		{"status", "a subresource has its own verbs", "v1",
+			metav1.APIResource{Name: "pods/status", Kind: "Pod", Verbs: metav1.Verbs{"get", "patch", "update"}},
+			[]admission.Operation{admission.Update}},
+		{"connection", "requests of any verb for the subresource are connections", "v1",
+			metav1.APIResource{Name: "pods/exec", Kind: "PodExecOptions", Verbs: metav1.Verbs{"create", "get"}},
+			[]admission.Operation{admission.Connect}},
+		{"custom kind", "the kind of a custom resource may end with Options", "example.com/v1",
+			metav1.APIResource{Name: "buildoptions", Kind: "BuildOptions", Verbs: metav1.Verbs{"create", "delete"}},
+			[]admission.Operation{admission.Create, admission.Delete}},
+		{"status of a custom kind", "the subresource has the kind of its resource", "example.com/v1",
+			metav1.APIResource{Name: "buildoptions/status", Kind: "BuildOptions", Verbs: metav1.Verbs{"get", "update"}},
+			[]admission.Operation{admission.Update}},
+		{"subresource of another group", "only the core group has kinds of connections", "example.com/v1",
+			metav1.APIResource{Name: "builds/retry", Group: "example.com", Kind: "RetryOptions", Verbs: metav1.Verbs{"create"}},
+			[]admission.Operation{admission.Create}},
+		{"reads", "requests that only read don't reach admission", "v1",
+			metav1.APIResource{Name: "componentstatuses", Kind: "ComponentStatus", Verbs: metav1.Verbs{"get", "list"}},
+			nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -48,9 +62,12 @@ func TestPath(t *testing.T) {
 		want                    string
 	}{
 		{"core group", "the core group has a root of its own", "shop", pods, nil, "/api/v1/namespaces/shop/pods"},
-		{"subresource", "the name comes before the subresource", "shop", pods, []string{"web", "exec"}, "/api/v1/namespaces/shop/pods/web/exec"},
-		{"no namespace", "the resource has no namespaces", "", roles, []string{"admin"}, "/apis/rbac.authorization.k8s.io/v1/clusterroles/admin"},
-		{"empty elements", "a created object has no name in the path", "", roles, []string{"", ""}, "/apis/rbac.authorization.k8s.io/v1/clusterroles"},
+		{"subresource", "the name comes before the subresource", "shop", pods, []string{"web", "exec"},
+			"/api/v1/namespaces/shop/pods/web/exec"},
+		{"no namespace", "the resource has no namespaces", "", roles, []string{"admin"},
+			"/apis/rbac.authorization.k8s.io/v1/clusterroles/admin"},
+		{"empty elements", "a created object has no name in the path", "", roles, []string{"", ""},
+			"/apis/rbac.authorization.k8s.io/v1/clusterroles"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -41,7 +41,8 @@ func (g *TokenGenerator) LegacyToken(account *corev1.ServiceAccount, secret *cor
 			Issuer: legacyIssuer, Subject: serviceaccount.MakeUsername(account.Namespace, account.Name),
 		},
 		legacyClaims: legacyClaims{
-			Namespace: account.Namespace, SecretName: secret.Name, ServiceAccountName: account.Name, ServiceAccountUID: string(account.UID),
+			Namespace: account.Namespace, SecretName: secret.Name, ServiceAccountName: account.Name,
+			ServiceAccountUID: string(account.UID),
 		},
 	})
 }

@@ -99,7 +99,8 @@ func (d *Discovery) WebServices() []*restful.WebService {
 		document                                []byte
 	}{
 		{
-			ConfigurationPath, configurationType, "get service account issuer OpenID configuration, also known as the 'OIDC discovery doc'",
+			ConfigurationPath, configurationType,
+			"get service account issuer OpenID configuration, also known as the 'OIDC discovery doc'",
 			"getServiceAccountIssuerOpenIDConfiguration", d.configuration,
 		},
 		{

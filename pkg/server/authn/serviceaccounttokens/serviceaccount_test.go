@@ -90,32 +90,48 @@ func TestRoundTrip(t *testing.T) {
 			reason: "the user's extra fields name the bound objects",
 		},
 		{name: "leeway", signs: generator, objects: all, after: time.Hour + 30*time.Second, reason: "clocks may differ by a minute"},
-		{name: "expired", signs: generator, objects: all, after: time.Hour + 2*time.Minute, want: "service account token has expired", reason: "the default lifetime is an hour"},
+		{name: "expired", signs: generator, objects: all, after: time.Hour + 2*time.Minute,
+			want: "service account token has expired", reason: "the default lifetime is an hour"},
 		{
 			name: "extended", signs: generator, objects: all, bound: []runtime.Object{pod}, after: 24 * time.Hour,
-			spec:   authenticationv1.TokenRequestSpec{ExpirationSeconds: seconds(3607)},
-			extra:  map[string][]string{"authentication.kubernetes.io/pod-name": {"pod"}, "authentication.kubernetes.io/pod-uid": {"pod-uid"}},
+			spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: seconds(3607)},
+			extra: map[string][]string{"authentication.kubernetes.io/pod-name": {"pod"},
+				"authentication.kubernetes.io/pod-uid": {"pod-uid"}},
 			reason: "the tokens that a kubelet mounts live longer than requested",
 		},
-		{name: "future", signs: generator, objects: all, after: -time.Hour, want: "service account token is not valid yet", reason: "the token becomes valid in the future"},
+		{name: "future", signs: generator, objects: all, after: -time.Hour,
+			want: "service account token is not valid yet", reason: "the token becomes valid in the future"},
 		{
 			name: "wrong audience", signs: generator, objects: all, spec: authenticationv1.TokenRequestSpec{Audiences: []string{"vault"}},
-			want: `token audiences ["vault"] is invalid for the target audiences ["api"]`, reason: "the token has no audience of the API server",
+			want:   `token audiences ["vault"] is invalid for the target audiences ["api"]`,
+			reason: "the token has no audience of the API server",
 		},
 		{
-			name: "asked-for audience", signs: generator, objects: all, spec: authenticationv1.TokenRequestSpec{Audiences: []string{"vault"}},
+			name: "asked-for audience", signs: generator, objects: all,
+			spec:   authenticationv1.TokenRequestSpec{Audiences: []string{"vault"}},
 			target: authenticator.Audiences{"vault"}, reason: "a token review asks for this audience",
 		},
-		{name: "account deleted", signs: generator, objects: []runtime.Object{node}, want: `serviceaccounts "bot" not found`, reason: "a token ends with its account"},
-		{name: "pod deleted", signs: generator, bound: []runtime.Object{pod}, objects: []runtime.Object{account}, want: "service account token has been invalidated", reason: "a token that is bound to a pod ends with the pod"},
-		{name: "pod replaced", signs: generator, bound: []runtime.Object{pod}, objects: []runtime.Object{account, &another}, want: "pod UID (another-uid) does not match service account pod ref claim (pod-uid)", reason: "a new pod has the same name and another UID"},
-		{name: "pod ending", signs: generator, bound: []runtime.Object{pod}, objects: []runtime.Object{account, &ending}, want: "service account token has been invalidated", reason: "the grace period of the pod is over"},
+		{name: "account deleted", signs: generator, objects: []runtime.Object{node},
+			want: `serviceaccounts "bot" not found`, reason: "a token ends with its account"},
+		{name: "pod deleted", signs: generator, bound: []runtime.Object{pod}, objects: []runtime.Object{account},
+			want:   "service account token has been invalidated",
+			reason: "a token that is bound to a pod ends with the pod"},
+		{name: "pod replaced", signs: generator, bound: []runtime.Object{pod},
+			objects: []runtime.Object{account, &another},
+			want:    "pod UID (another-uid) does not match service account pod ref claim (pod-uid)",
+			reason:  "a new pod has the same name and another UID"},
+		{name: "pod ending", signs: generator, bound: []runtime.Object{pod},
+			objects: []runtime.Object{account, &ending}, want: "service account token has been invalidated",
+			reason: "the grace period of the pod is over"},
 		{name: "node of the pod deleted", signs: generator, bound: []runtime.Object{pod, node}, objects: []runtime.Object{account, pod}, extra: map[string][]string{
 			"authentication.kubernetes.io/pod-name": {"pod"}, "authentication.kubernetes.io/pod-uid": {"pod-uid"},
 			"authentication.kubernetes.io/node-name": {"node"}, "authentication.kubernetes.io/node-uid": {"node-uid"},
 		}, reason: "a token that is bound to a pod doesn't end with the node of the pod"},
-		{name: "node deleted", signs: generator, bound: []runtime.Object{node}, objects: []runtime.Object{account}, want: "service account token has been invalidated", reason: "the token is bound to the node itself"},
-		{name: "secret deleted", signs: generator, bound: []runtime.Object{secret}, objects: []runtime.Object{account}, want: "service account token has been invalidated", reason: "a token that is bound to a secret ends with the secret"},
+		{name: "node deleted", signs: generator, bound: []runtime.Object{node}, objects: []runtime.Object{account},
+			want: "service account token has been invalidated", reason: "the token is bound to the node itself"},
+		{name: "secret deleted", signs: generator, bound: []runtime.Object{secret}, objects: []runtime.Object{account},
+			want:   "service account token has been invalidated",
+			reason: "a token that is bound to a secret ends with the secret"},
 		{name: "unknown key", signs: other, objects: all, want: "no opinion", reason: "another authenticator may know the key"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -176,7 +192,8 @@ func TestForeignTokens(t *testing.T) {
 	}
 	for _, test := range []struct{ name, token, reason string }{
 		{"opaque", "abcdef.0123456789abcdef", "the token isn't a JWT"},
-		{"other issuer", issue(t, foreign, authenticationv1.TokenRequestSpec{}).Status.Token, "an OpenID issuer may have issued the token"},
+		{"other issuer", issue(t, foreign, authenticationv1.TokenRequestSpec{}).Status.Token,
+			"an OpenID issuer may have issued the token"},
 		{"unsigned", none, "algorithm none is never accepted"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -258,7 +275,9 @@ func TestLegacy(t *testing.T) {
 	}{
 		{"held", true, []runtime.Object{account, holding}, "", "the Secret has the token"},
 		{"not held", true, []runtime.Object{account, secret}, "token does not match server's copy", "the Secret has another token"},
-		{"marked", true, []runtime.Object{account, invalid}, "the token in secret ns/secret is marked invalid: take the label kubernetes.io/legacy-token-invalid-since off the secret, or request a new token by a TokenRequest", "no client has used the token for a year, or an administrator has revoked the token"},
+		{"marked", true, []runtime.Object{account, invalid},
+			"the token in secret ns/secret is marked invalid: take the label kubernetes.io/legacy-token-invalid-since off the secret, or request a new token by a TokenRequest",
+			"no client has used the token for a year, or an administrator has revoked the token"},
 		{"no secret", true, []runtime.Object{account}, "token has been invalidated", "a legacy token ends with its Secret"},
 		{"no lookup", false, nil, "", "without the lookup, a valid signature is enough"},
 	} {
@@ -303,9 +322,13 @@ func TestUseOfLegacy(t *testing.T) {
 		{"first use", "the Secret gets the date of the request", nil, "", "", "2030-01-02", "manual-secret", false, true},
 		{"later use", "the Secret gets the date of the latest request", nil, "2029-12-31", "", "2030-01-02", "manual-secret", false, true},
 		{"clock ahead", "the date of another server is a day ahead", nil, "2030-01-03", "", "2030-01-03", "manual-secret", false, true},
-		{"marked invalid", "an administrator sees that the token is still in use", nil, "", "2030-01-01", "2030-01-02", "invalidated", false, false},
-		{"list of Secrets", "the account has the Secret in its list, as Kubernetes lists the Secrets that it has made", []corev1.ObjectReference{{Name: "other"}, {Name: "secret"}}, "", "", "2030-01-02", "autogenerated-secret", true, true},
-		{"another Secret in the list", "a user has made the Secret", []corev1.ObjectReference{{Name: "other"}}, "", "", "2030-01-02", "manual-secret", false, true},
+		{"marked invalid", "an administrator sees that the token is still in use", nil, "", "2030-01-01", "2030-01-02",
+			"invalidated", false, false},
+		{"list of Secrets", "the account has the Secret in its list, as Kubernetes lists the Secrets that it has made",
+			[]corev1.ObjectReference{{Name: "other"}, {Name: "secret"}}, "", "", "2030-01-02", "autogenerated-secret",
+			true, true},
+		{"another Secret in the list", "a user has made the Secret", []corev1.ObjectReference{{Name: "other"}}, "", "",
+			"2030-01-02", "manual-secret", false, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

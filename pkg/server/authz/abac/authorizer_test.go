@@ -28,7 +28,8 @@ func TestLoadErrors(t *testing.T) {
 		reason         string
 	}{
 		{"syntax", "# who\n\n{\"user\": \"ann\"}\n{\"user\": \n", 4, "line numbers also count comments and empty lines"},
-		{"version", `{"apiVersion":"abac.authorization.kubernetes.io/v2","kind":"Policy","spec":{}}`, 1, "the version doesn't exist, and the last line may lack a newline"},
+		{"version", `{"apiVersion":"abac.authorization.kubernetes.io/v2","kind":"Policy","spec":{}}`, 1,
+			"the version doesn't exist, and the last line may lack a newline"},
 		{"kind", `{"apiVersion":"abac.authorization.kubernetes.io/v1beta1","kind":"Rule","spec":{}}`, 1, "the kind doesn't exist"},
 		{"type", "{\"user\":\"ann\"}\n{\"readonly\":\"yes\"}\n", 2, "readonly is a boolean"},
 	} {
@@ -74,16 +75,24 @@ func TestAuthorizer(t *testing.T) {
 		want    authorizer.Decision
 		reason  string
 	}{
-		{"v0 namespace", resource(who("old"), "create", "a", "apps", "deployments"), authorizer.DecisionAllow, "a v0 policy without a resource allows every resource of every group"},
-		{"v0 other namespace", resource(who("old"), "create", "b", "apps", "deployments"), authorizer.DecisionNoOpinion, "the policy names another namespace"},
+		{"v0 namespace", resource(who("old"), "create", "a", "apps", "deployments"), authorizer.DecisionAllow,
+			"a v0 policy without a resource allows every resource of every group"},
+		{"v0 other namespace", resource(who("old"), "create", "b", "apps", "deployments"), authorizer.DecisionNoOpinion,
+			"the policy names another namespace"},
 		{"v0 everybody", resource(who("x"), "list", "b", "", "events"), authorizer.DecisionAllow, "* stands for all authenticated users"},
-		{"v0 unauthenticated", resource(&user.DefaultInfo{Name: "x"}, "list", "b", "", "events"), authorizer.DecisionNoOpinion, "* doesn't stand for unauthenticated users"},
-		{"readonly", resource(who("x"), "create", "b", "", "events"), authorizer.DecisionNoOpinion, "readonly allows only get, list and watch"},
+		{"v0 unauthenticated", resource(&user.DefaultInfo{Name: "x"}, "list", "b", "", "events"),
+			authorizer.DecisionNoOpinion, "* doesn't stand for unauthenticated users"},
+		{"readonly", resource(who("x"), "create", "b", "", "events"), authorizer.DecisionNoOpinion,
+			"readonly allows only get, list and watch"},
 		{"v1beta1", resource(who("ann"), "delete", "b", "", "pods"), authorizer.DecisionAllow, "without readonly all verbs are allowed"},
-		{"v1beta1 group", resource(who("ann"), "delete", "b", "metrics.k8s.io", "pods"), authorizer.DecisionNoOpinion, "a v1beta1 policy without a group allows only the core group"},
-		{"path", authorizer.AttributesRecord{User: who("x", "ops"), Verb: "get", Path: "/healthz"}, authorizer.DecisionAllow, "* at the end matches every rest"},
-		{"other path", authorizer.AttributesRecord{User: who("x", "ops"), Verb: "get", Path: "/metrics"}, authorizer.DecisionNoOpinion, "no policy has the path"},
-		{"policy without a subject", resource(who("x"), "get", "b", "", "pods"), authorizer.DecisionNoOpinion, "v1beta1: a policy without a subject applies to no user"},
+		{"v1beta1 group", resource(who("ann"), "delete", "b", "metrics.k8s.io", "pods"), authorizer.DecisionNoOpinion,
+			"a v1beta1 policy without a group allows only the core group"},
+		{"path", authorizer.AttributesRecord{User: who("x", "ops"), Verb: "get", Path: "/healthz"},
+			authorizer.DecisionAllow, "* at the end matches every rest"},
+		{"other path", authorizer.AttributesRecord{User: who("x", "ops"), Verb: "get", Path: "/metrics"},
+			authorizer.DecisionNoOpinion, "no policy has the path"},
+		{"policy without a subject", resource(who("x"), "get", "b", "", "pods"), authorizer.DecisionNoOpinion,
+			"v1beta1: a policy without a subject applies to no user"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -30,13 +30,15 @@ func clusterRole(name string, labels map[string]string, aggregates string, rules
 
 func clusterBinding(name, role string, subjects ...rbacv1.Subject) *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}, Subjects: subjects,
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}, Subjects: subjects,
 	}
 }
 
 func roleBinding(namespace, name, kind, role string, subjects ...rbacv1.Subject) *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: role}, Subjects: subjects,
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: role}, Subjects: subjects,
 	}
 }
 
@@ -137,36 +139,43 @@ func TestEscalationChecker(t *testing.T) {
 		want        string
 		reason      string
 	}{
-		{"escalate one", user.DefaultInfo{Name: "one"}, clusterRole("known", nil, "", readSecrets), clusterRole("known", nil, ""), "", "the path of an update has the name of the rule"},
+		{"escalate one", user.DefaultInfo{Name: "one"}, clusterRole("known", nil, "", readSecrets),
+			clusterRole("known", nil, ""), "", "the path of an update has the name of the rule"},
 		{
 			"escalate a new one", user.DefaultInfo{Name: "one"}, clusterRole("known", nil, "", readSecrets), nil,
 			"clusterroles.rbac.authorization.k8s.io \"known\" is forbidden: user \"one\" (groups=[]) is attempting to grant RBAC permissions not currently held:\n" +
 				"{APIGroups:[\"\"], Resources:[\"secrets\"], Verbs:[\"get\" \"list\"]}",
 			"the path of a POST has no name, so a rule with resourceNames doesn't apply",
 		},
-		{"held", user.DefaultInfo{Name: "ann"}, clusterRole("new", nil, "", readPods()...), nil, "", "a user may grant permissions that the user has"},
+		{"held", user.DefaultInfo{Name: "ann"}, clusterRole("new", nil, "", readPods()...), nil, "",
+			"a user may grant permissions that the user has"},
 		{
 			"not held", user.DefaultInfo{Name: "ann", Groups: []string{"g"}}, clusterRole("new", nil, "", readSecrets), nil,
 			"clusterroles.rbac.authorization.k8s.io \"new\" is forbidden: user \"ann\" (groups=[\"g\"]) is attempting to grant RBAC permissions not currently held:\n" +
 				"{APIGroups:[\"\"], Resources:[\"secrets\"], Verbs:[\"get\" \"list\"]}",
 			"the message joins the verbs of a resource",
 		},
-		{"superuser", user.DefaultInfo{Name: "root", Groups: []string{user.SystemPrivilegedGroup}}, clusterRole("new", nil, "", readSecrets), nil, "", "members of system:masters have every permission"},
-		{"escalate", user.DefaultInfo{Name: "esc"}, clusterRole("new", nil, "", readSecrets), nil, "", "the verb escalate allows to grant any permission"},
+		{"superuser", user.DefaultInfo{Name: "root", Groups: []string{user.SystemPrivilegedGroup}},
+			clusterRole("new", nil, "", readSecrets), nil, "", "members of system:masters have every permission"},
+		{"escalate", user.DefaultInfo{Name: "esc"}, clusterRole("new", nil, "", readSecrets), nil, "",
+			"the verb escalate allows to grant any permission"},
 		{
 			"aggregation", user.DefaultInfo{Name: "ann"}, clusterRole("new", nil, "to-new"), nil,
 			`clusterroles.rbac.authorization.k8s.io "new" is forbidden: must have cluster-admin privileges to use the aggregationRule`,
 			"the aggregated rules can change later",
 		},
-		{"garbage collection", user.DefaultInfo{Name: "ann"}, clusterRole("secret-reader", nil, "", readSecrets), collected, "", "owner references and finalizers grant no permission"},
-		{"binding of held permissions", user.DefaultInfo{Name: "ann"}, clusterBinding("new", "pod-reader"), nil, "", "the user has the permissions of the role"},
+		{"garbage collection", user.DefaultInfo{Name: "ann"}, clusterRole("secret-reader", nil, "", readSecrets),
+			collected, "", "owner references and finalizers grant no permission"},
+		{"binding of held permissions", user.DefaultInfo{Name: "ann"}, clusterBinding("new", "pod-reader"), nil, "",
+			"the user has the permissions of the role"},
 		{
 			"binding of permissions not held", user.DefaultInfo{Name: "ann"}, clusterBinding("new", "secret-reader"), nil,
 			"clusterrolebindings.rbac.authorization.k8s.io \"new\" is forbidden: user \"ann\" (groups=[]) is attempting to grant RBAC permissions not currently held:\n" +
 				"{APIGroups:[\"\"], Resources:[\"secrets\"], Verbs:[\"get\" \"list\"]}",
 			"the user doesn't have the permissions of the role",
 		},
-		{"bind", user.DefaultInfo{Name: "bob"}, roleBinding("a", "new", "ClusterRole", "secret-reader"), nil, "", "the verb bind for this role allows to grant the role"},
+		{"bind", user.DefaultInfo{Name: "bob"}, roleBinding("a", "new", "ClusterRole", "secret-reader"), nil, "",
+			"the verb bind for this role allows to grant the role"},
 		{
 			"no such role", user.DefaultInfo{Name: "ann"}, clusterBinding("new", "gone"), nil,
 			`clusterroles.rbac.authorization.k8s.io "gone" not found`, "the rules of a missing role are unknown",

@@ -61,7 +61,9 @@ func TestServersWithTheSameContentShareAHandler(t *testing.T) {
 		shared       bool
 	}{
 		{"same", "the UID is a server's own, and no part of the content", nil, nil, true},
-		{"labels", "a handler doesn't use the definition's metadata", func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Labels = map[string]string{"a": "b"} }, nil, true},
+		{"labels", "a handler doesn't use the definition's metadata",
+			func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Labels = map[string]string{"a": "b"} }, nil,
+			true},
 		{"schema", "a handler validates by the schema", func(crd *apiextensionsv1.CustomResourceDefinition) {
 			crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Required = []string{"spec"}
 		}, nil, false},
@@ -71,7 +73,8 @@ func TestServersWithTheSameContentShareAHandler(t *testing.T) {
 		{"accepted names", "a handler returns the accepted kind", func(crd *apiextensionsv1.CustomResourceDefinition) {
 			crd.Status.AcceptedNames.ListKind = "Gears"
 		}, nil, false},
-		{"limits", "the library's handler gets the limits of one server", nil, func(c *Config) { c.Limits.MaxRequestBodyBytes = 1 }, false},
+		{"limits", "the library's handler gets the limits of one server", nil,
+			func(c *Config) { c.Limits.MaxRequestBodyBytes = 1 }, false},
 		{"workers", "the library's stores get the number of workers of one server", nil, func(c *Config) {
 			c.Stores = storesOf{generic.RESTOptions{DeleteCollectionWorkers: 2}}
 		}, false},

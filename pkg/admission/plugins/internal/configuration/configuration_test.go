@@ -12,10 +12,14 @@ import (
 func TestRead(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, reason, text, refusal string }{
-		{name: "good", reason: "the file has the kind and version of the plugin", text: `{apiVersion: example.com/v1, kind: Configuration, size: 1}`},
-		{name: "version", reason: "the configuration has only one version", text: `{apiVersion: example.com/v2, kind: Configuration}`, refusal: `version "example.com/v2"`},
-		{name: "kind", reason: "the kind belongs to another plugin", text: `{apiVersion: example.com/v1, kind: Other}`, refusal: `kind "Other" of version "example.com/v1": must be Configuration of `},
-		{name: "field", reason: "a misspelt field would do nothing", text: `{apiVersion: example.com/v1, kind: Configuration, sise: 1}`, refusal: `unknown field "sise"`},
+		{name: "good", reason: "the file has the kind and version of the plugin",
+			text: `{apiVersion: example.com/v1, kind: Configuration, size: 1}`},
+		{name: "version", reason: "the configuration has only one version",
+			text: `{apiVersion: example.com/v2, kind: Configuration}`, refusal: `version "example.com/v2"`},
+		{name: "kind", reason: "the kind belongs to another plugin", text: `{apiVersion: example.com/v1, kind: Other}`,
+			refusal: `kind "Other" of version "example.com/v1": must be Configuration of `},
+		{name: "field", reason: "a misspelt field would do nothing",
+			text: `{apiVersion: example.com/v1, kind: Configuration, sise: 1}`, refusal: `unknown field "sise"`},
 		{name: "text", reason: "the file isn't YAML", text: `{`, refusal: "yaml"},
 	}
 	for _, test := range tests {

@@ -39,7 +39,8 @@ func TestRoundTrip(t *testing.T) {
 		config: v1beta2.ExtensionConfig{ObjectMeta: meta, Status: v1beta2.ExtensionConfigStatus{
 			Conditions: []metav1.Condition{{Type: "Discovered", Status: "True", Reason: "Discovered", ObservedGeneration: 2}},
 			Handlers: []v1beta2.ExtensionHandler{
-				{Name: "x.quota", RequestHook: v1beta2.GroupVersionHook{APIVersion: "g/v1", Hook: "H"}, TimeoutSeconds: 5, FailurePolicy: "Ignore"},
+				{Name: "x.quota", RequestHook: v1beta2.GroupVersionHook{APIVersion: "g/v1", Hook: "H"},
+					TimeoutSeconds: 5, FailurePolicy: "Ignore"},
 				{Name: "y.quota"},
 			},
 			Deprecated: &v1beta2.ExtensionConfigDeprecatedStatus{V1Beta1: &v1beta2.ExtensionConfigV1Beta1DeprecatedStatus{
