@@ -33,6 +33,9 @@ type serveOptions struct {
 	helpAll     bool
 }
 
+// defaultKubeconfig is the default of --write-kubeconfig.
+const defaultKubeconfig = "miniapi.kubeconfig"
+
 func newServeCommand() *cobra.Command {
 	o := &serveOptions{Options: launch.NewOptions(server.NewOptions())}
 	o.Server.Controllers = controllers.Selection{controllers.All}
@@ -59,7 +62,7 @@ Flags that kube-apiserver has, too, have the same names.`,
 		Args: cli.UsageArgs(cli.FlagsAlone),
 	}
 	own := pflag.NewFlagSet("serve", pflag.ContinueOnError)
-	own.StringVar(&o.kubeconfig, "write-kubeconfig", "miniapi.kubeconfig", "Write the admin's kubeconfig to this `FILE`.")
+	own.StringVar(&o.kubeconfig, "write-kubeconfig", defaultKubeconfig, "Write the admin's kubeconfig to this `FILE`.")
 	own.StringArrayVar(&o.apply, "apply", nil, "Apply the manifests of this `PATH`, in order, before the server says that it is ready: a file, a folder, a glob, a folder with a kustomization, or - for standard input. May be repeated.")
 	own.BoolVar(&o.skipUnknown, "apply-skip-unknown", false, "Skip objects of unknown kinds, with a line for each, instead of failing.")
 	own.BoolVar(&o.helpAll, cli.HelpAll, false, "Print all flags, kube-apiserver's and its feature gates among them.")
@@ -89,7 +92,7 @@ func (o *serveOptions) run(parent context.Context, in io.Reader, out, errOut io.
 	if err := o.Begin(errOut, logTo); err != nil {
 		return err
 	}
-	file, err := kubeconfig.NewTarget(o.kubeconfig)
+	ready, err := o.newReady()
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
@@ -103,20 +106,55 @@ func (o *serveOptions) run(parent context.Context, in io.Reader, out, errOut io.
 	ctx, cancel := launch.UntilSignal(parent)
 	defer cancel()
 	context.AfterFunc(ctx, log.Close)
-	if err := file.CheckUnused(ctx, ""); err != nil {
+	if err := ready.check(ctx); err != nil {
 		return err
 	}
 	return o.Run(ctx, errOut, func(ctx context.Context, s *server.Server) error {
 		if err := o.applyObjects(ctx, s, objects, errOut); err != nil {
 			return fmt.Errorf("--apply: %w", err)
 		}
-		if err := file.Write(ctx, s.AdminConfig()); err != nil {
+		line, err := ready.tell(ctx, s)
+		if err != nil {
 			return err
 		}
 		log.Open()
-		_, err := fmt.Fprintf(out, "miniapi is ready on https://%s: export KUBECONFIG=%s\n", s.Address(), cli.Quoted(file.Path))
+		_, err = fmt.Fprintln(out, line)
 		return err
 	})
+}
+
+// ready is what the command does when the server is ready: it tells users how to reach the server.
+type ready struct {
+	// check returns an error if the command must not start.
+	check func(context.Context) error
+	// tell returns the line that the command prints.
+	tell func(context.Context, *server.Server) (string, error)
+}
+
+// newReady returns what the command does when the server is ready. A server that stands alone has an admin, whose
+// kubeconfig the command writes. The users of a server behind a cluster are those of the cluster.
+func (o *serveOptions) newReady() (ready, error) {
+	if cluster := o.Server.Behind; cluster.Enabled() {
+		if o.kubeconfig != defaultKubeconfig {
+			return ready{}, fmt.Errorf("--write-kubeconfig %s: can't be given together with --behind, because the users are those of the cluster: use the kubeconfig of the cluster", o.kubeconfig)
+		}
+		return ready{
+			check: func(context.Context) error { return nil },
+			tell: func(_ context.Context, s *server.Server) (string, error) {
+				return fmt.Sprintf("miniapi is ready on https://%s, behind the cluster of %s", s.Address(), cli.Quoted(cluster.Kubeconfig)), nil
+			},
+		}, nil
+	}
+	file, err := kubeconfig.NewTarget(o.kubeconfig)
+	if err != nil {
+		return ready{}, err
+	}
+	return ready{
+		check: func(ctx context.Context) error { return file.CheckUnused(ctx, "") },
+		tell: func(ctx context.Context, s *server.Server) (string, error) {
+			return fmt.Sprintf("miniapi is ready on https://%s: export KUBECONFIG=%s", s.Address(), cli.Quoted(file.Path)), file.Write(ctx, s.AdminConfig())
+		},
+	}, nil
 }
 
 // beginWith gives the definitions to the server before its start. This takes a third of the time that requests for the
@@ -136,6 +174,9 @@ func (o *serveOptions) beginWith(definitions []manifests.Object) error {
 // applyObjects applies the objects of --apply, except for the definitions that the server already has from its start.
 func (o *serveOptions) applyObjects(ctx context.Context, s *server.Server, objects []manifests.Object, errOut io.Writer) error {
 	config := s.AdminConfig()
+	if o.Server.Behind.Enabled() {
+		config = s.OwnConfig()
+	}
 	config.Wrap(faults.Without)
 	applier := manifests.Applier{Config: config, Warn: func(object manifests.Object, text string) {
 		fmt.Fprintf(errOut, "Warning: %s: %s %s: %s\n", object.Source, object.GetKind(), object.GetName(), text)

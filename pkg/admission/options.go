@@ -7,6 +7,11 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
+	mutatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
+	validatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
+	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 	"k8s.io/apiserver/pkg/features"
 	"k8s.io/component-base/featuregate"
 
@@ -126,6 +131,24 @@ func (o *Options) enabled() []plugin {
 		}
 	}
 	return enabled
+}
+
+// delegated are the in-tree plugins that run by default in an aggregated API server: those of k8s.io/apiserver.
+var delegated = []string{
+	lifecycle.PluginName, mutatingpolicy.PluginName, mutatingwebhook.PluginName, validatingpolicy.PluginName, validatingwebhook.PluginName,
+}
+
+// Delegated returns the options for a server behind a cluster. By default, its in-tree plugins are those that aggregated
+// API servers have: the namespaces, the policies and the webhooks of the cluster.
+func (o *Options) Delegated() *Options {
+	plugins := *o
+	plugins.Disable = slices.Clone(o.Disable)
+	for _, p := range order {
+		if !slices.Contains(delegated, p.name) && !slices.Contains(o.Enable, p.name) {
+			plugins.Disable = append(plugins.Disable, p.name)
+		}
+	}
+	return &plugins
 }
 
 // Runs reports whether the plugin with the name runs.

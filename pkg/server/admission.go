@@ -29,8 +29,8 @@ type webhooks struct {
 	tokens *webhooktokens.Tokens
 }
 
-func newWebhooks(o CompletedOptions, generic *genericapiserver.Config, tracer trace.TracerProvider, clients *clients, authenticated authenticated, keys serverKeys, connections *outgoing.Connections, l *lifetime) webhooks {
-	addresses := o.Admission.Services
+func newWebhooks(o CompletedOptions, generic *genericapiserver.Config, tracer trace.TracerProvider, secured secured, keys serverKeys, connections *outgoing.Connections, l *lifetime) webhooks {
+	addresses, clients := o.Admission.Services, secured.cluster
 	made := webhooks{
 		services:       services.NewResolver(addresses, clients.typed, clients.informers),
 		authentication: services.NewAuthentication(addresses, keys.authority.CA(), generic.LoopbackClientConfig, connections.Dial, tracer),
@@ -39,7 +39,7 @@ func newWebhooks(o CompletedOptions, generic *genericapiserver.Config, tracer tr
 		configurations := clients.informers.Admissionregistration().V1()
 		made.tokens = &webhooktokens.Tokens{
 			Accounts:   clients.typed.CoreV1(),
-			Issuer:     authenticated.Tokens,
+			Issuer:     secured.authentication.Tokens,
 			Validating: configurations.ValidatingWebhookConfigurations().Lister(),
 			Mutating:   configurations.MutatingWebhookConfigurations().Lister(),
 			Life:       l.life,
@@ -62,6 +62,7 @@ func admit(o CompletedOptions, generic *genericapiserver.Config, clients *client
 		ServerID:         generic.APIServerID,
 		TypeConverter:    shared.schemas(o.Table).TypeConverter().OfResources(),
 		Definition:       resources.Definition,
+		Foreign:          o.Behind.Enabled(),
 		Services:         webhooks.services,
 		WebhookAuth:      webhooks.authentication,
 		Drained:          l.life.Done(),
@@ -80,7 +81,7 @@ func admit(o CompletedOptions, generic *genericapiserver.Config, clients *client
 
 // newTrace returns the record of admission's decisions, and lets the record's sign-in links and the log of requests
 // take part in authentication.
-func newTrace(o CompletedOptions, generic *genericapiserver.Config, clients *clients, l *lifetime) *admissiontrace.Trace {
+func newTrace(o CompletedOptions, generic *genericapiserver.Config, clients, cluster *clients, l *lifetime) *admissiontrace.Trace {
 	decisions := admissiontrace.New(admissiontrace.Config{
 		Recorder:       o.AdmissionTrace.Recorder(),
 		Following:      l.following,
@@ -88,7 +89,7 @@ func newTrace(o CompletedOptions, generic *genericapiserver.Config, clients *cli
 		Decoder:        o.Table.Codecs().UniversalDeserializer(),
 		RequestInfo:    genericapiserver.NewRequestInfoResolver(generic),
 		Mapper:         clients.mapper,
-		Configurations: clients.typed.AdmissionregistrationV1(),
+		Configurations: cluster.typed.AdmissionregistrationV1(),
 		Authorizer:     generic.Authorization.Authorizer,
 		Discovery:      clients.typed.Discovery(),
 		Equivalents:    func() runtime.EquivalentResourceMapper { return generic.EquivalentResourceRegistry },

@@ -33,6 +33,9 @@ import (
 // requests of the server itself.
 const loopbackUserAgent = direct.FieldManager + "/miniapi"
 
+// Content types of the server's own requests.
+const protobuf, protobufOrJSON = "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf,application/json"
+
 // clients has the clients with which the server reads and writes its own API.
 type clients struct {
 	loopback  *loopback.Transport
@@ -76,7 +79,7 @@ func newClients(o CompletedOptions, generic *genericapiserver.Config, tracer tra
 		// Drop warnings, because they are for people, and only the server itself uses these clients.
 		WarningHandler: rest.NoWarnings{},
 		ContentConfig: rest.ContentConfig{
-			AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json", ContentType: "application/vnd.kubernetes.protobuf",
+			AcceptContentTypes: protobufOrJSON, ContentType: protobuf,
 		},
 	}
 	health.AddLoopback(generic, transport.Check)

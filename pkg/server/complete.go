@@ -51,6 +51,10 @@ func (o *Options) Complete() (_ CompletedOptions, err error) {
 	defer func() { err = errors.Join(err, leave()) }()
 	completed := &completedOptions{Options: *o}
 	completed.Table = o.table()
+	if o.Behind.Enabled() {
+		o.Behind.Complete()
+		completed.Controllers = nil // the cluster runs them
+	}
 	errs := slices.DeleteFunc(validateAll(o), func(err error) bool { return err == nil })
 	if completed.serviceRange, err = parseServiceRange(o.ServiceClusterIPRange); err != nil {
 		errs = append(errs, err)
@@ -59,7 +63,7 @@ func (o *Options) Complete() (_ CompletedOptions, err error) {
 		errs = append(errs, err)
 	}
 	resources := apis.Config{
-		Table: completed.Table, Versions: o.globals.Versions(), Gates: o.globals.Gates(), RuntimeConfig: o.APIs.RuntimeConfig,
+		Table: completed.Table, Behind: o.Behind.Enabled(), Versions: o.globals.Versions(), Gates: o.globals.Gates(), RuntimeConfig: o.APIs.RuntimeConfig,
 		ForwardCompatible:              o.ServerRun.EmulationForwardCompatible,
 		RuntimeConfigForwardCompatible: o.ServerRun.RuntimeConfigEmulationForwardCompatible,
 	}
@@ -86,12 +90,16 @@ func (o *Options) Complete() (_ CompletedOptions, err error) {
 
 // plugins returns the options of admission with the plugins that depend on other options. It turns the plugin
 // ServiceAccount on if the controller of service accounts runs, because the plugin needs the accounts that the controller
-// makes. It turns the plugin NamespaceLifecycle off if there are no namespaces. A plugin that the options name stays as
+// makes. It turns the plugin NamespaceLifecycle off if there are no namespaces. Behind a cluster, it turns off the plugins
+// that aggregated API servers lack. A plugin that the options name stays as
 // they say, and if they list all plugins that are on, the list stays unchanged.
 func (o *completedOptions) plugins() *admission.Options {
 	plugins := *o.Admission
 	if len(plugins.Only) > 0 {
 		return &plugins
+	}
+	if o.Behind.Enabled() {
+		return plugins.Delegated()
 	}
 	if o.Controllers.Has("serviceaccount-controller") && !slices.Contains(plugins.Disable, serviceaccount.Name) {
 		plugins.Enable = append(slices.Clone(plugins.Enable), serviceaccount.Name)
@@ -102,10 +110,10 @@ func (o *completedOptions) plugins() *admission.Options {
 	return &plugins
 }
 
-// isCluster reports whether the server has the objects that every cluster has. A server whose table has no namespaces
-// doesn't have them.
+// isCluster reports whether the server has the objects that every cluster has. A server behind a cluster, and one whose
+// table has no namespaces, don't have them.
 func (o *completedOptions) isCluster() bool {
-	return o.enabled.ResourceEnabled(corev1.SchemeGroupVersion.WithResource("namespaces"))
+	return !o.Behind.Enabled() && o.enabled.ResourceEnabled(corev1.SchemeGroupVersion.WithResource("namespaces"))
 }
 
 // Warnings returns warnings about options whose effect differs from the effect in kube-apiserver, or from the effect
@@ -117,6 +125,7 @@ func validateAll(o *Options) []error {
 	errs := slices.Concat(
 		reworded(o.ServerRun.Validate()), validateServing(o.Serving), o.Audit.Validate(), o.Features.Validate(),
 		o.Controllers.Validate(), validateRequests(o.ServerRun), validateEtcd(o), o.validate(), validatePeers(o), validateFiles(o),
+		o.Behind.Validate(), o.Registration.Validate(o.Behind.Enabled()),
 	)
 	for _, part := range o.parts() {
 		errs = append(errs, part.options.Validate()...)

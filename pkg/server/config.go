@@ -12,7 +12,6 @@ import (
 	auditbackend "k8s.io/apiserver/pkg/audit"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry/rbac"
 	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 	"github.com/miniapi-dev/miniapi/pkg/server/apidiscovery"
 	"github.com/miniapi-dev/miniapi/pkg/server/audit"
@@ -39,11 +38,10 @@ type Config struct {
 	tracer      trace.TracerProvider // nil if requests aren't traced
 	clients     *clients
 	// written is called after each write of an object, and before the answer to the client.
-	written        func(schema.GroupResource, runtime.Object)
-	authentication authenticated
-	escalation     rbac.Escalation // checks the writes of roles
-	webhooks       webhooks
-	served         *servedAPIs
+	written func(schema.GroupResource, runtime.Object)
+	secured
+	webhooks webhooks
+	served   *servedAPIs
 	// trace records the decisions of admission about requests.
 	trace  *admissiontrace.Trace
 	faults *faults.Injector
@@ -100,23 +98,23 @@ func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 		return nil, err
 	}
 	written := newWritten(o, clients, bootstrapped, l)
+	secureRequests := secureAlone
+	if o.Behind.Enabled() {
+		secureRequests = secureBehind
+	}
+	secured, err := secureRequests(ctx, o, generic, tracer, clients, keys, l)
+	if err != nil {
+		return nil, err
+	}
 	injector := faults.New(faults.Config{
-		Seed: o.Faults.Seed, Serializer: generic.Serializer, Namespaces: clients.typed.CoreV1().Namespaces(), Abort: endpoint.Abort, Stopping: l.following,
+		Seed: o.Faults.Seed, Serializer: generic.Serializer, Namespaces: secured.cluster.typed.CoreV1().Namespaces(), Abort: endpoint.Abort, Stopping: l.following,
 	})
-	authentication, err := authenticate(o, generic, clients, keys, l)
-	if err != nil {
-		return nil, err
-	}
-	escalation, err := authorize(o, generic, clients, l)
-	if err != nil {
-		return nil, err
-	}
-	webhooks := newWebhooks(o, generic, tracer, clients, authentication, keys, connections, l)
+	webhooks := newWebhooks(o, generic, tracer, secured, keys, connections, l)
 	resources := newCustomResources(written, clients, l)
-	if err := admit(o, generic, clients, webhooks, resources, l); err != nil {
+	if err := admit(o, generic, secured.cluster, webhooks, resources, l); err != nil {
 		return nil, err
 	}
-	decisions := newTrace(o, generic, clients, l)
+	decisions := newTrace(o, generic, clients, secured.cluster, l)
 	if err := audit.Apply(o.Audit, generic); err != nil {
 		return nil, err
 	}
@@ -132,7 +130,7 @@ func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 	generic.BuildHandlerChainFunc = handlerChain(o, served, decisions, injector, endpoint)
 	return &Config{
 		options: o, generic: generic, lifetime: l, connections: connections, endpoint: endpoint, etcd: store, keys: keys, tracer: tracer, clients: clients,
-		written: written, authentication: authentication, escalation: escalation, webhooks: webhooks, served: served, trace: decisions, faults: injector,
+		written: written, secured: secured, webhooks: webhooks, served: served, trace: decisions, faults: injector,
 		bootstrapped: bootstrapped,
 	}, nil
 }

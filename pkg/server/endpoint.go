@@ -76,6 +76,9 @@ func secure(o CompletedOptions, generic *genericapiserver.Config, e endpoint, au
 		if err != nil {
 			return err
 		}
+		if namespace, name := o.registeredService(); name != "" {
+			names.DNS = append(names.DNS, name+"."+namespace+".svc")
+		}
 		if err := o.servingKeys().Serving(authority, names, &serving); err != nil {
 			return err
 		}

@@ -51,8 +51,11 @@ func installOwnPaths(c *Config, s *genericapiserver.GenericAPIServer) {
 }
 
 // installOpenID serves the OpenID documents that verify service account tokens. If the issuer isn't an https URL, there
-// are no such documents, as in kube-apiserver.
+// are no such documents, as in kube-apiserver. A server that isn't a cluster has no service accounts.
 func installOpenID(c *Config, s *genericapiserver.GenericAPIServer) {
+	if !c.options.isCluster() {
+		return
+	}
 	discovery, err := c.authentication.Discovery(c.generic.ExternalAddress)
 	if err != nil {
 		klog.V(1).InfoS("service account tokens can't be discovered", "err", err)

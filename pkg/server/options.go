@@ -29,6 +29,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 	"github.com/miniapi-dev/miniapi/pkg/server/authn"
 	"github.com/miniapi-dev/miniapi/pkg/server/authz"
+	"github.com/miniapi-dev/miniapi/pkg/server/behind"
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 	"github.com/miniapi-dev/miniapi/pkg/server/featuregates"
 	"github.com/miniapi-dev/miniapi/pkg/server/files"
@@ -36,6 +37,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/keys"
 	"github.com/miniapi-dev/miniapi/pkg/server/peers"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
+	"github.com/miniapi-dev/miniapi/pkg/server/registration"
 	"github.com/miniapi-dev/miniapi/pkg/server/requestlog"
 )
 
@@ -91,6 +93,10 @@ type Options struct {
 	Controllers controllers.Selection
 	// Peers configures the peering with the other servers of an external etcd.
 	Peers *peers.Options
+	// Behind makes the server an aggregated one, behind a cluster. It is nil for command lines of kube-apiserver.
+	Behind *behind.Options
+	// Registration keeps the APIServices of the server in that cluster.
+	Registration *registration.Options
 	// RejectForwardingRedirects refuses the redirects of aggregated API servers, instead of passing them on to clients.
 	// The default is true.
 	RejectForwardingRedirects bool
@@ -163,6 +169,8 @@ func NewOptions() *Options {
 		AllowPrivileged:        true,
 		EndpointReconcilerType: "lease",
 		Peers:                  peers.NewOptions(),
+		Behind:                 behind.NewOptions(),
+		Registration:           &registration.Options{},
 		RuntimeHooks:           hookcalls.NewOptions(),
 
 		RejectForwardingRedirects: true,
@@ -191,6 +199,7 @@ func NewKubeAPIServerOptions() *Options {
 	o.AllowPrivileged = false
 	o.AdvertiseHost = true
 	o.TransientKeys = true
+	o.Behind, o.Registration = nil, nil
 	return o
 }
 
@@ -231,6 +240,7 @@ func (o *Options) AddFlags(fss *flag.NamedFlagSets) {
 		part.options.AddFlags(fss.FlagSet(part.section))
 	}
 	o.addMiscFlags(fss.FlagSet("misc"))
+	o.addAggregatedFlags(fss)
 	// The help of k8s.io/apiserver about port 0 is wrong for this server: with 0, the server takes a free port.
 	fss.FlagSet("secure serving").Lookup("secure-port").Usage = "The port on which to serve HTTPS with authentication and authorization. 0 takes a free one."
 	if !o.TransientKeys {
@@ -258,6 +268,23 @@ func (v nonEmpty) Set(s string) error {
 		return fmt.Errorf("must name %s", v.what)
 	}
 	return v.Value.Set(s)
+}
+
+// addAggregatedFlags adds the flags of a server behind a cluster. Some of them set options of a server that stands alone,
+// too, so they come after the flags of all other sections.
+func (o *Options) addAggregatedFlags(fss *flag.NamedFlagSets) {
+	if o.Behind == nil {
+		return
+	}
+	o.Behind.AddFlags(fss.FlagSet("aggregated"), func(name string) *pflag.Flag {
+		for _, section := range fss.FlagSets {
+			if f := section.Lookup(name); f != nil {
+				return f
+			}
+		}
+		return nil
+	})
+	o.Registration.AddFlags(fss.FlagSet("aggregated"))
 }
 
 // addFeatureFlags adds the flags of FeatureOptions, except for the flag of priority and fairness: see NewOptions.

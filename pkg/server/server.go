@@ -19,6 +19,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/hookcalls"
 	"github.com/miniapi-dev/miniapi/pkg/server/kept"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
+	"github.com/miniapi-dev/miniapi/pkg/server/registration"
 	"github.com/miniapi-dev/miniapi/pkg/server/snapshot"
 	"github.com/miniapi-dev/miniapi/pkg/server/version"
 )
@@ -38,7 +39,8 @@ type Server struct {
 	// writer writes objects of built-in kinds to their storages without admission.
 	writer       *direct.Writer
 	controllers  controlled
-	runtimeHooks *hookcalls.Hooks // nil without --runtime-hooks
+	registration *registration.Registration // nil without --register
+	runtimeHooks *hookcalls.Hooks           // nil without --runtime-hooks
 	// seeding stores the objects that the server has from its start, while the rest of the server is built.
 	seeding *seeding
 	admin   pki.KeyPair
@@ -64,7 +66,7 @@ func (c *Config) New(ctx context.Context) (_ *Server, err error) {
 		return nil, fmt.Errorf("serving custom resources: %w", err)
 	}
 	// The main server passes requests for custom resources on to the server that buildCustomResources has built.
-	main, err := c.generic.Complete(c.clients.informers).New("miniapi", c.served.customResources.Server())
+	main, err := c.generic.Complete(c.cluster.informers).New("miniapi", c.served.customResources.Server())
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +101,7 @@ func (c *Config) New(ctx context.Context) (_ *Server, err error) {
 	if err := buildDiscovery(c, main, installed, built, writer, resourcesChanged); err != nil {
 		return nil, err
 	}
-	if err := health.AddHooks(main, c.generic.FeatureGate, c.clients.informers.WaitForSync); err != nil {
+	if err := health.AddHooks(main, c.generic.FeatureGate, c.cluster.informers.WaitForSync); err != nil {
 		return nil, err
 	}
 	installOwnPaths(c, main)
@@ -107,8 +109,12 @@ func (c *Config) New(ctx context.Context) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
+	registered, err := newRegistration(c, built)
+	if err != nil {
+		return nil, err
+	}
 	s := &Server{
-		config: c, main: main, writer: writer, controllers: controllers, runtimeHooks: hooks, seeding: seeding, admin: admin, ready: make(chan struct{}),
+		config: c, registration: registered, main: main, writer: writer, controllers: controllers, runtimeHooks: hooks, seeding: seeding, admin: admin, ready: make(chan struct{}),
 	}
 	if c.etcd.Embedded() {
 		s.snapshots = &snapshot.Snapshots{
@@ -141,6 +147,14 @@ func (s *Server) AdminConfig() *rest.Config {
 			CAData: s.config.keys.servingCA(s.config.generic.SecureServing), CertData: s.admin.Cert, KeyData: s.admin.Key,
 		},
 	}
+}
+
+// OwnConfig returns a client configuration for the server's own program, which may do everything. The requests stay in the
+// process. Behind a cluster, the server knows no admin of its own, so AdminConfig has no use.
+func (s *Server) OwnConfig() *rest.Config {
+	config := rest.CopyConfig(s.config.generic.LoopbackClientConfig)
+	config.ContentConfig = rest.ContentConfig{}
+	return config
 }
 
 // UserConfig issues a client certificate for the user and the groups, and returns a client configuration with it.
@@ -212,6 +226,9 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	}
 	if s.config.served.peers != nil {
 		s.config.served.peers.Leave()
+	}
+	if s.registration != nil {
+		s.registration.Stop(s.config.life)
 	}
 	s.controllers.leave(s.config.life)
 	s.config.unfollow()

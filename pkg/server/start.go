@@ -118,12 +118,15 @@ func canInstall(c *Config) bool {
 func syncInformers(starting context.Context, c *Config) error {
 	ctx, cancel := context.WithTimeout(starting, startTimeout)
 	defer cancel()
-	c.clients.informers.StartWithContext(c.following)
+	c.cluster.informers.StartWithContext(c.following)
 	c.served.customResources.Informers().StartWithContext(c.following)
 	if aggregator := c.served.aggregator.Load(); aggregator != nil {
 		aggregator.Start()
 	}
-	if err := c.clients.informers.WaitForSync(ctx); err != nil {
+	if err := c.cluster.informers.WaitForSync(ctx); err != nil {
+		if c.options.Behind.Enabled() {
+			return fmt.Errorf("--behind %s: waiting for informers of the cluster: %w", c.options.Behind.Kubeconfig, err)
+		}
 		return fmt.Errorf("waiting for informers: %w", orWhyUnlisted(starting, c.clients.typed, err))
 	}
 	for informer, synced := range c.served.customResources.Informers().WaitForCacheSync(ctx.Done()) {
@@ -178,6 +181,11 @@ func (s *Server) becomeReady(starting, serving context.Context) error {
 	}
 	if err := s.controllers.start(ctx, s.config.etcd.Embedded()); err != nil {
 		return err
+	}
+	if s.registration != nil {
+		if err := s.registration.Start(ctx, s.config.following); err != nil {
+			return err
+		}
 	}
 	if s.runtimeHooks != nil {
 		// The discovery of extensions continues until a stop of the server begins.

@@ -23,13 +23,17 @@ import (
 	"k8s.io/component-base/featuregate"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
 const runtimeConfigForm = "the flag takes GROUP/VERSION[/RESOURCE]=true|false, v1 for the core group, and api/all, api/ga, api/beta, api/alpha or api/legacy"
 
 // Config has the settings that determine which resources a server serves.
 type Config struct {
-	Table    *registry.Table
+	Table *registry.Table
+	// Behind is true if the server is behind a cluster, which serves the built-in groups. The server then serves a built-in
+	// group only if RuntimeConfig enables it.
+	Behind   bool
 	Versions basecompatibility.EffectiveVersion
 	// Gates are the feature gates of the server. A kind whose feature gate is off isn't served.
 	Gates featuregate.FeatureGate
@@ -69,6 +73,12 @@ func (o Config) Enabled() (*serverstorage.ResourceConfig, error) {
 	}
 	apis := o.Table.DefaultAPIs()
 	apis.EnableVersions(apiextensionsv1.SchemeGroupVersion)
+	if o.Behind {
+		apis.DisableVersions(apiextensionsv1.SchemeGroupVersion)
+		for _, group := range builtin.Groups() {
+			apis.DisableVersions(o.Table.Scheme().PrioritizedVersionsForGroup(group.Name)...)
+		}
+	}
 	apis, err := resourceconfig.MergeAPIResourceConfigs(apis, config, o.Table.Scheme())
 	if err == nil {
 		// The group of custom resource definitions isn't in the table, because it uses another scheme.
@@ -80,7 +90,7 @@ func (o Config) Enabled() (*serverstorage.ResourceConfig, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--runtime-config %s: %w; %s", o.RuntimeConfig.String(), err, runtimeConfigForm)
 	}
-	if namespaces := corev1.SchemeGroupVersion.WithResource("namespaces"); o.Table.HasResource(namespaces) && !apis.ResourceEnabled(namespaces) {
+	if namespaces := corev1.SchemeGroupVersion.WithResource("namespaces"); !o.Behind && o.Table.HasResource(namespaces) && !apis.ResourceEnabled(namespaces) {
 		return nil, fmt.Errorf("--runtime-config %s: must not turn off namespaces of v1, because every server needs them", o.RuntimeConfig.String())
 	}
 	// "api/all" and "api/beta" must not enable legacy resources, because these keys stand for resources of the

@@ -65,7 +65,7 @@ func TestSimilarFlags(t *testing.T) {
 		{"hyphen missing", "one letter differs", "--datadir=x", "unknown flag: --datadir: did you mean --data-dir?"},
 		{"underscore", "kube-apiserver's flags once had underscores", "--secure_port=0", "unknown flag: --secure_port: did you mean --secure-port?"},
 		{"one hyphen", "flags of Go's own package have one hyphen", "-data-dir=x", "unknown shorthand flag: 'd' in -data-dir=x: did you mean --data-dir?"},
-		{"last word", "kubectl has a flag of that name", "--kubeconfig=x", "unknown flag: --kubeconfig: did you mean --write-kubeconfig?"},
+		{"last word", "the last word of a long name is enough", "--reconciler-type=x", "unknown flag: --reconciler-type: did you mean --endpoint-reconciler-type?"},
 		{"several", "the user may have meant either flag", "--plugins=x", "unknown flag: --plugins: did you mean --disable-admission-plugins or --enable-admission-plugins?"},
 		{"too many", "a long list doesn't help", "--audit=x", "unknown flag: --audit: see test --help"},
 		{"none", "nothing is near", "--colour=x", "unknown flag: --colour: see test --help"},
