@@ -38,7 +38,7 @@ func leadTo(link string) (string, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", err
 	}
-	if err := os.Chmod(folder, 0o700); err != nil {
+	if err := os.Chmod(folder, 0o700); err != nil { //nolint:gosec // it is a folder
 		return "", err
 	}
 	file, escaped := filepath.Join(folder, "link.html"), html.EscapeString(link)

@@ -183,7 +183,7 @@ func TestKilledWhileNamespaceIsDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 		killed := make(chan struct{})
-		after := 1 + rand.Int32N(int32(len(before)*3/4)) //nolint:gosec // a random moment needs no cryptography
+		after := 1 + rand.Int32N(int32(len(before)*3/4))
 		goes.onDeletions(t, after, func() {
 			_ = p.cmd.Process.Signal(syscall.SIGKILL)
 			close(killed)

@@ -73,7 +73,7 @@ func TestAbandonedFolders(t *testing.T) {
 			t.Helper()
 			write(t, filepath.Join(path, folderLock), "")
 			write(t, filepath.Join(path, folderOrigin), "other user's")
-			return os.Chmod(path, 0o777) //nolint:gosec // the test is about such a folder
+			return os.Chmod(path, 0o777)
 		}, true, ""},
 		{"folder of another user", "only its owner may remove it", func(t *testing.T, path string) error {
 			t.Helper()

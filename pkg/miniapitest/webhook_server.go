@@ -62,7 +62,7 @@ func (s *webhookServer) serve(authority engine.Authority) {
 	// hangUp also ends the context of every request. Without this context, a handler that doesn't read the body
 	// wouldn't notice that its connection is closed.
 	requests, end := context.WithCancel(context.Background())
-	s.http = &http.Server{
+	s.http = &http.Server{ //nolint:gosec // the API server of the test is the only client
 		Handler:     s,
 		BaseContext: func(net.Listener) context.Context { return requests },
 		ErrorLog:    log.New(io.Discard, "", 0), // the server that calls the webhook reports the error

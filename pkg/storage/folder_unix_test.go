@@ -53,7 +53,7 @@ func TestFilesOfOtherUsers(t *testing.T) {
 		{"folder with more permissions", "other users may change its files at any time", func(t *testing.T, path string) error {
 			t.Helper()
 			writeFile(t, filepath.Join(path, lockName), string(abandoned))
-			return os.Chmod(path, 0o777) //nolint:gosec // the test is about such a folder
+			return os.Chmod(path, 0o777)
 		}},
 		{"folder of another user", "only its owner may remove it", func(t *testing.T, path string) error {
 			t.Helper()

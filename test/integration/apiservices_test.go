@@ -577,7 +577,7 @@ func TestStopWithUpgradedAPIService(t *testing.T) {
 			req := must(http.NewRequestWithContext(t.Context(), http.MethodPost, path, http.NoBody))(t)
 			req.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {"echo"}}
 			// Closing the connection also closes the body.
-			response := must(must(rest.HTTPClientFor(config))(t).Do(req))(t) //nolint:bodyclose // the test closes it with the connection
+			response := must(must(rest.HTTPClientFor(config))(t).Do(req))(t)
 			conn, upgraded := response.Body.(io.ReadWriteCloser)
 			if !upgraded {
 				t.Fatalf("the answer is %s", response.Status)

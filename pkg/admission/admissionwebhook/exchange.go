@@ -77,7 +77,7 @@ type answered struct {
 
 // roundTrip makes the first round trip.
 func (a *answered) roundTrip(req *http.Request) {
-	if a.response, a.err = a.RoundTripper.RoundTrip(req); a.err != nil {
+	if a.response, a.err = a.RoundTripper.RoundTrip(req); a.err != nil { //nolint:bodyclose // the next line closes the body of the field
 		return
 	}
 	defer a.response.Body.Close()

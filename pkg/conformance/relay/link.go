@@ -91,7 +91,7 @@ func (l *Link) keep(ctx context.Context, s *stream) {
 
 // serve connects to the target for each connection that the relay accepts, until the stream ends.
 func (l *Link) serve(ctx context.Context, s *stream) {
-	server := &http.Server{
+	server := &http.Server{ //nolint:gosec // the only connection is the link's own stream, whose pings have a limit
 		Handler: l.handler(), Protocols: unencryptedHTTP2(), ErrorLog: log.New(io.Discard, "", 0),
 		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: mostConnections, SendPingTimeout: pingInterval},
 		// With this context, every connection ends when the link ends.

@@ -81,7 +81,7 @@ var resourcePoolStatusRequestColumns = printers.Of(
 		switch complete := meta.FindStatusCondition(status.Conditions, resourcev1alpha3.ResourcePoolStatusRequestConditionComplete); {
 		case complete != nil && complete.Status == metav1.ConditionTrue:
 			state, completed = "Complete", printers.Since(complete.LastTransitionTime)
-			if n := len(status.Pools); pools > int32(n) { //nolint:gosec // a list has at most 1000 pools
+			if n := len(status.Pools); pools > int32(n) {
 				state = fmt.Sprintf("Complete (%d/%d pools)", n, pools)
 			}
 		case meta.IsStatusConditionTrue(status.Conditions, resourcev1alpha3.ResourcePoolStatusRequestConditionFailed):

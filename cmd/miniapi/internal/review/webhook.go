@@ -68,9 +68,10 @@ func listen(webhook Webhook, concerns func(*admissionv1.AdmissionRequest) bool) 
 		concerns: concerns, exchanges: condition.New(exchanges{names: map[string]bool{}}),
 	}
 	l.server = &http.Server{
-		Handler:   l,
-		ErrorLog:  log.New(io.Discard, "", 0), // the API server's response has the error
-		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}},
+		Handler:           l,
+		ReadHeaderTimeout: webhook.Timeout,
+		ErrorLog:          log.New(io.Discard, "", 0), // the API server's response has the error
+		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}},
 	}
 	go func() {
 		defer close(l.served)

@@ -22,7 +22,7 @@ func (t *T) Watch(r Resource, query ...string) *Watch {
 	t.mu.Lock()
 	t.sent = request.words()
 	t.mu.Unlock()
-	response, err := t.Server.open(t.Context(), request)
+	response, err := t.Server.open(t.Context(), request) //nolint:bodyclose // the goroutine that decodes the events closes the body
 	if err != nil {
 		t.fatal("a watch begins", err)
 	}

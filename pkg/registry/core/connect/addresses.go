@@ -65,7 +65,7 @@ func (t *Transports) with(config *tls.Config) http.RoundTripper {
 // unverified returns a transport to pods, to endpoints of services and to ports of nodes. It doesn't verify
 // certificates, because a pod has no certificate for its address.
 func (t *Transports) unverified() http.RoundTripper {
-	return t.with(&tls.Config{InsecureSkipVerify: true})
+	return t.with(&tls.Config{InsecureSkipVerify: true}) //nolint:gosec // the comment has the reason
 }
 
 func (t *Transports) closeIdleConnections() {
