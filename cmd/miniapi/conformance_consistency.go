@@ -64,6 +64,7 @@ reached. docs/conformance.md has the cases.`,
 	flags.IntVar(&o.run.Writers, "writers", o.run.Writers, "`N` clients write at once.")
 	flags.IntVar(&o.run.Readers, "readers", o.run.Readers, "`N` clients read at once.")
 	flags.IntVar(&o.run.Watchers, "watchers", o.run.Watchers, "`N` clients start, end and resume watches.")
+	flags.IntVar(&o.run.Others, "others", 0, "`N` further objects of each resource, which no client writes, make lists longer.")
 	flags.Uint64Var(&o.run.Seed, "seed", 0, "`SEED` of what the clients do. By default, another one for each run, which is printed.")
 	flags.DurationVar(&o.run.RequestTimeout, "request-timeout", o.run.RequestTimeout, "`DURATION` after which the outcome of a request without an answer is unknown.")
 	flags.DurationVar(&o.run.Patience, "patience", o.run.Patience, "Longest `DURATION` from the last write until every watch has sent it.")

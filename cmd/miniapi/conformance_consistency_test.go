@@ -34,6 +34,8 @@ func TestConformanceConsistency(t *testing.T) {
 		{"servers", "two addresses are of the same server",
 			[]string{"--kubeconfig", kubeconfig, "--duration", "500ms", "--servers", config.Host + "," + config.Host},
 			0, "servers: 2", ""},
+		{"others", "lists have objects that no client writes",
+			[]string{"--kubeconfig", kubeconfig, "--duration", "500ms", "--others", "4"}, 0, "and 4 others", ""},
 		{"list", "a list needs no server", []string{"--list", "--only", "watch.order"}, 0, "watch.order", ""},
 		{"no case", "no identifier matches", []string{"--kubeconfig", kubeconfig, "--only", "none.*"}, cli.ExitUsage,
 			"", "no case has such an identifier"},

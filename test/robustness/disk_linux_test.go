@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/conformance/consistency"
 )
 
 // diskSize is the size of the disk that becomes full. A data folder needs much less.
@@ -46,7 +48,7 @@ func TestDiskFull(t *testing.T) {
 		}
 		return errors.Join(os.Remove(ballast), p.start(ctx))
 	}}
-	survive(t, 0.1, []*rest.Config{config}, []fault{full})
+	survive(t, 0.1, consistency.Options{Configs: []*rest.Config{config}}, []fault{full})
 }
 
 // fill writes a file until the disk is full.

@@ -15,14 +15,16 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
+	"github.com/miniapi-dev/miniapi/pkg/conformance/consistency"
 )
 
 // A server with a data folder keeps its promises while it is killed, stopped and paused, while its disk is slow, and
-// while its clients lose their connections.
+// while its clients lose their connections. Lists are long, so the first ones after each start make the watch cache.
 func TestEmbedded(t *testing.T) {
 	needProgram(t)
 	p, l, config := server(t, "server", false, "--data-dir="+filepath.Join(t.TempDir(), "data"))
-	survive(t, 0.35, []*rest.Config{config}, ends("server", p), faults("client to server", l))
+	survive(t, 0.35, consistency.Options{Configs: []*rest.Config{config}, Others: longList},
+		ends(t, "server", p), faults("client to server", l))
 }
 
 // The cases find it if a server loses answered writes: after its second kill, it starts with the data from after the
@@ -44,7 +46,7 @@ func TestLostWritesAreFound(t *testing.T) {
 		errs = append(errs, p.end(syscall.SIGKILL), os.RemoveAll(data), os.CopyFS(data, os.DirFS(kept)), p.start(ctx))
 		return map[string]int{"server: writes lost": 1}, errors.Join(errs...)
 	}
-	results := judge(t, 0.05, patienceIfBroken, []*rest.Config{config}, loses)
+	results := judge(t, 0.05, consistency.Options{Configs: []*rest.Config{config}, Patience: patienceIfBroken, Disturb: loses})
 	for _, id := range []string{"object.linearizable", "object.revisions"} {
 		failed := func(r conformance.Result) bool { return r.ID == id && r.Status == conformance.Failed }
 		if !slices.ContainsFunc(results, failed) {

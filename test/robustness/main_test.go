@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/client-go/rest"
-
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
 	"github.com/miniapi-dev/miniapi/pkg/conformance/conformancetest"
 	"github.com/miniapi-dev/miniapi/pkg/conformance/consistency"
@@ -27,6 +25,8 @@ const (
 	// writes may never send it.
 	patience         = 30 * time.Second
 	patienceIfBroken = 3 * time.Second
+	// longList is a number of objects with which a list counts as long in miniapi: it makes the watch cache.
+	longList = 300
 	// startTimeout limits the start and the stop of a process.
 	startTimeout = time.Minute
 )
@@ -41,19 +41,19 @@ func needProgram(t *testing.T) {
 
 // survive has clients write to servers for a share of the duration of all tests, while the faults are injected, and
 // checks what the clients have seen.
-func survive(t *testing.T, share float64, configs []*rest.Config, tables ...[]fault) {
+func survive(t *testing.T, share float64, o consistency.Options, tables ...[]fault) {
 	t.Helper()
-	conformancetest.Results(t, judge(t, share, patience, configs, func(ctx context.Context) (map[string]int, error) { return inject(ctx, tables) }))
+	o.Patience = patience
+	o.Disturb = func(ctx context.Context) (map[string]int, error) { return inject(ctx, tables) }
+	conformancetest.Results(t, judge(t, share, o))
 }
 
-// judge has clients write while the faults of disturb are injected, and returns the results of the cases.
-func judge(t *testing.T, share float64, patience time.Duration, configs []*rest.Config, disturb func(context.Context) (map[string]int, error)) conformance.Results {
+// judge has clients write for a share of the duration of all tests, and returns the results of the cases.
+func judge(t *testing.T, share float64, o consistency.Options) conformance.Results {
 	t.Helper()
 	t.Logf("-seed %d repeats the choices of this run", *seed)
-	results, history, err := consistency.Run(t.Context(), consistency.Options{
-		Configs: configs, Seed: *seed, Duration: time.Duration(share * float64(*duration)),
-		RequestTimeout: requestTimeout, Patience: patience, Disturb: disturb,
-	}, conformance.Options{})
+	o.Seed, o.Duration, o.RequestTimeout = *seed, time.Duration(share*float64(*duration)), requestTimeout
+	results, history, err := consistency.Run(t.Context(), o, conformance.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -146,8 +146,8 @@ func (p *process) cleanup(t *testing.T) {
 }
 
 // ends returns the faults of processes that end and start again, or stand still. The name of the processes begins the
-// kinds of the faults.
-func ends(name string, processes ...*process) []fault {
+// kinds of the faults. Slow syncs of the disk need strace: without it, the test's log says that they are left out.
+func ends(t *testing.T, name string, processes ...*process) []fault {
 	on := func(kind string, inject func(ctx context.Context, random *rand.Rand, p *process) error) fault {
 		return fault{name + ": " + kind, func(ctx context.Context, random *rand.Rand) error {
 			return inject(ctx, random, processes[random.IntN(len(processes))])
@@ -164,6 +164,7 @@ func ends(name string, processes ...*process) []fault {
 			return p.start(ctx)
 		}
 	}
+	t.Helper()
 	all := []fault{
 		on("killed", ended(syscall.SIGKILL)),
 		on("stopped", ended(syscall.SIGTERM)),
@@ -185,10 +186,14 @@ func ends(name string, processes ...*process) []fault {
 			return p.cmd.Process.Signal(syscall.SIGCONT)
 		}),
 	}
-	if tracer, err := exec.LookPath("strace"); err == nil {
-		all = append(all, on("slow fsync", func(ctx context.Context, random *rand.Rand, p *process) error { return slowly(ctx, random, tracer, p) }))
+	tracer, err := exec.LookPath("strace")
+	if err != nil {
+		t.Logf("%s: the disk is never slow: %v", name, err)
+		return all
 	}
-	return all
+	return append(all, on("slow fsync", func(ctx context.Context, random *rand.Rand, p *process) error {
+		return slowly(ctx, random, tracer, p)
+	}))
 }
 
 // slowly delays each sync of a process for a while. The tracer also makes the process slower as a whole.

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/conformance/consistency"
 )
 
 // Two servers of one etcd with three members keep their promises, while servers and members are killed, stopped and
@@ -44,7 +46,7 @@ func TestReplicas(t *testing.T) {
 		p, l, config := server(t, fmt.Sprintf("server %d", i), true, "--cert-dir="+certificates, "--etcd-servers="+strings.Join(addresses, ","))
 		servers, toServers, configs = append(servers, p), append(toServers, l), append(configs, config)
 	}
-	survive(t, 0.5, configs,
-		append(ends("server", servers...), ends("member", etcds...)...),
+	survive(t, 0.5, consistency.Options{Configs: configs},
+		append(ends(t, "server", servers...), ends(t, "member", etcds...)...),
 		append(append(faults("client to server", toServers...), faults("server to member", toMembers...)...), faults("member to member", toPeers...)...))
 }

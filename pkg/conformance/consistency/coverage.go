@@ -28,8 +28,10 @@ type Coverage struct {
 	Starts map[string]int `json:"watchStarts"`
 	Ends   map[string]int `json:"watchEnds"`
 	Events map[string]int `json:"events"`
-	// Objects is the number of names, and Changes the number of resource versions of their objects.
+	// Objects is the number of names, and Changes the number of resource versions of their objects. Others is the number of
+	// further objects of each resource, which no client writes.
 	Objects int            `json:"objects"`
+	Others  int            `json:"others"`
 	Changes int            `json:"changes"`
 	Faults  map[string]int `json:"faults,omitempty"`
 }
@@ -38,6 +40,7 @@ type Coverage struct {
 func (h *History) Coverage() *Coverage {
 	c := &Coverage{
 		Seed: h.Seed, Took: h.Took, Servers: h.Servers, Writers: h.Writers, Readers: h.Readers, Watchers: h.Watchers,
+		Others:   h.Others,
 		Requests: len(h.Operations) + len(h.Lists), Operations: map[string]map[Outcome]int{}, Lists: map[string]map[Outcome]int{},
 		Starts: map[string]int{}, Ends: map[string]int{}, Events: map[string]int{}, Faults: h.Faults,
 	}
@@ -82,7 +85,7 @@ func (c *Coverage) String() string {
 	row := func(of, counts string) { fmt.Fprintf(table, "  %s\t%s\n", of, counts) }
 	fmt.Fprintf(table, "seed %d, %v: %d writers, %d readers, %d watchers; servers: %d\n", c.Seed, c.Took.Round(100*time.Millisecond), c.Writers, c.Readers, c.Watchers, c.Servers)
 	row("requests", fmt.Sprintf("%d, %d a second", c.Requests, c.PerSecond))
-	row("objects", fmt.Sprintf("%d with %d changes", c.Objects, c.Changes))
+	row("objects", fmt.Sprintf("%d with %d changes, and %d others of each resource", c.Objects, c.Changes, c.Others))
 	for _, byName := range []map[string]map[Outcome]int{c.Operations, c.Lists} {
 		for _, name := range slices.Sorted(maps.Keys(byName)) {
 			row(name, counts(byName[name]))

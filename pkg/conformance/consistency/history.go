@@ -231,9 +231,11 @@ type History struct {
 	Took time.Duration
 	// Servers, Writers, Readers and Watchers are the numbers of servers and clients.
 	Servers, Writers, Readers, Watchers int
-	Operations                          []Operation
-	Lists                               []List
-	Watches                             []Watch
+	// Others is Options.Others.
+	Others     int
+	Operations []Operation
+	Lists      []List
+	Watches    []Watch
 	// Faults are the numbers of faults of Options.Disturb, by their kinds.
 	Faults map[string]int
 	// RequestTimeout is the time that servers and clients gave each request.

@@ -21,6 +21,9 @@ type Options struct {
 	// Writers, Readers and Watchers are the numbers of clients of each kind. Another client watches each resource without
 	// interruption.
 	Writers, Readers, Watchers int
+	// Others is the number of further objects of each resource in the namespace, which no client writes. They make lists
+	// longer, and a server may answer long lists in another way than short ones.
+	Others int
 	// Seed decides what the clients do. How their requests interleave depends on the machine, too.
 	Seed uint64
 	// RequestTimeout is the time after which the outcome of a request without an answer is unknown. The default is
@@ -81,7 +84,7 @@ func (o *Options) Validate() error {
 	for _, number := range []struct {
 		flag  string
 		value int
-	}{{"writes", o.Writes}, {"writers", o.Writers}, {"readers", o.Readers}, {"watchers", o.Watchers}} {
+	}{{"writes", o.Writes}, {"writers", o.Writers}, {"readers", o.Readers}, {"watchers", o.Watchers}, {"others", o.Others}} {
 		if number.value < 0 {
 			errs = append(errs, fmt.Errorf("--%s %d: must be more than 0", number.flag, number.value))
 		}

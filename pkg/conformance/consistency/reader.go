@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// pageSize is the number of objects on a page of a list. An epoch has more objects.
+	// pageSize is the number of objects of an epoch on the first page of a list. The epoch has more objects.
 	pageSize = 5
 	// exactRevisions is the number of resource versions before the last one that exact lists ask for.
 	exactRevisions = 40
@@ -29,7 +29,7 @@ var reads = []read{
 	}},
 	{Recent, 3, func(ctx context.Context, r *reader, k *kind) { r.listed(ctx, k, Recent, 0, map[string]string{}) }},
 	{Paged, 1, func(ctx context.Context, r *reader, k *kind) {
-		r.listed(ctx, k, Paged, 0, map[string]string{"limit": strconv.Itoa(pageSize)})
+		r.listed(ctx, k, Paged, 0, map[string]string{"limit": strconv.Itoa(r.run.options.Others/2 + pageSize)})
 	}},
 	{Cached, 2, func(ctx context.Context, r *reader, k *kind) {
 		r.listed(ctx, k, Cached, 0, map[string]string{"resourceVersion": "0"})

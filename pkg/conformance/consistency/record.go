@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -146,12 +147,30 @@ func (r *run) newClients() (*clients, error) {
 	return cs, nil
 }
 
+// createOthers creates the objects that no client writes. In a list, half of them are before the objects that clients
+// write, and half after them.
+func (r *run) createOthers(ctx context.Context, c *client) error {
+	for i := range r.kinds {
+		k := &r.kinds[i]
+		for n := range r.options.Others {
+			name := []string{"before-", "past-"}[n%2] + strconv.Itoa(n)
+			if a := c.do(ctx, &request{method: http.MethodPost, kind: k, body: k.object(name)}); a.outcome != OK {
+				return fmt.Errorf("create %s: %s: %s", k.resource, a.outcome, a.reason)
+			}
+		}
+	}
+	return nil
+}
+
 // record has the clients of the run work, and returns their history.
 func (r *run) record(ctx context.Context) (*History, error) {
 	r.began = time.Now()
 	r.first, r.last = make([]uint64, len(r.kinds)), make([]atomic.Uint64, len(r.kinds))
 	cs, err := r.newClients()
 	if err != nil {
+		return nil, err
+	}
+	if err := r.createOthers(ctx, cs.final.client); err != nil {
 		return nil, err
 	}
 	for i := range r.kinds {
@@ -194,7 +213,7 @@ func (r *run) record(ctx context.Context) (*History, error) {
 	}
 	h := cs.history()
 	h.Seed, h.Took, h.RequestTimeout, h.Faults = r.options.Seed, r.now(), r.options.RequestTimeout, faults
-	h.Servers = len(r.options.Configs)
+	h.Servers, h.Others = len(r.options.Configs), r.options.Others
 	return h, nil
 }
 
