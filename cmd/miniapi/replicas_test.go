@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -264,4 +266,49 @@ func TestReplicasDontGetInEachOthersWay(t *testing.T) {
 	if err != nil || len(secrets.Items) != allowed {
 		t.Errorf("want %d secrets, as many as the quota allows, got %d and %d refusals, %v", allowed, len(secrets.Items), len(refused), err)
 	}
+}
+
+// The endpoints of the service "kubernetes" are the addresses of all live servers. A server that stops removes its own
+// address. The address of a killed server goes when its lease expires.
+func TestReplicasInEndpoints(t *testing.T) {
+	t.Parallel()
+	store := startEtcd(t)
+	advertise := func(address string, args ...string) (*process, kubernetes.Interface) {
+		p, config := serve(t, append(args, "--etcd-servers="+store, "--advertise-address="+address)...)
+		return p, client(t, config)
+	}
+	stopped, _ := advertise("192.0.2.1")
+	killed, _ := advertise("192.0.2.2")
+	_, last := advertise("192.0.2.3")
+	advertise("192.0.2.4", "--endpoint-reconciler-type=none")
+	are := func(want ...string) {
+		t.Helper()
+		comesTrue(t, "the endpoints aren't the live servers", func(ctx context.Context) error {
+			endpoints, err := last.CoreV1().Endpoints(metav1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			slice, err := last.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			var addresses, inSlice []string
+			for _, address := range endpoints.Subsets[0].Addresses {
+				addresses = append(addresses, address.IP)
+			}
+			for _, endpoint := range slice.Endpoints {
+				inSlice = append(inSlice, endpoint.Addresses...)
+			}
+			if !slices.Equal(addresses, want) || !slices.Equal(inSlice, want) {
+				return fmt.Errorf("want %v, got %v, and %v in the slice", want, addresses, inSlice)
+			}
+			return nil
+		})
+	}
+	are("192.0.2.1", "192.0.2.2", "192.0.2.3")
+	stopped.signal(t, syscall.SIGTERM)
+	stopped.exit(t)
+	are("192.0.2.2", "192.0.2.3")
+	killed.signal(t, syscall.SIGKILL)
+	are("192.0.2.3")
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 	"github.com/miniapi-dev/miniapi/pkg/server/apidiscovery"
+	"github.com/miniapi-dev/miniapi/pkg/server/apiendpoints"
 	"github.com/miniapi-dev/miniapi/pkg/server/audit"
 	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
@@ -48,6 +49,8 @@ type Config struct {
 	// bootstrapped is the health check that tells whether etcd has the objects that every cluster has, such as the
 	// system namespaces.
 	bootstrapped health.Bootstrapped
+	// endpoints keeps the endpoints of the service "kubernetes". It is nil if the server alone writes them.
+	endpoints *apiendpoints.Reconciler
 }
 
 // Config starts the dependencies of a server: etcd, unless it is external, and the listener. After an error, Config
@@ -126,12 +129,16 @@ func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 	if err != nil {
 		return nil, err
 	}
+	endpoints, err := newAPIEndpoints(o, clients, endpoint, store, factory, l)
+	if err != nil {
+		return nil, err
+	}
 	served := newServed(generic, resources, manager, peers)
 	generic.BuildHandlerChainFunc = handlerChain(o, served, decisions, injector, endpoint)
 	return &Config{
 		options: o, generic: generic, lifetime: l, connections: connections, endpoint: endpoint, etcd: store, keys: keys, tracer: tracer, clients: clients,
 		written: written, secured: secured, webhooks: webhooks, served: served, trace: decisions, faults: injector,
-		bootstrapped: bootstrapped,
+		bootstrapped: bootstrapped, endpoints: endpoints,
 	}, nil
 }
 

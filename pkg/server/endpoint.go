@@ -1,14 +1,22 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"strconv"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
 
+	"github.com/miniapi-dev/miniapi/pkg/server/apiendpoints"
+	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
+	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
 	"github.com/miniapi-dev/miniapi/pkg/server/listener"
 	"github.com/miniapi-dev/miniapi/pkg/server/peers"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
@@ -51,6 +59,43 @@ func listen(o CompletedOptions, generic *genericapiserver.Config, l *lifetime) (
 		External:      o.ServerRun.ExternalHost,
 		ServiceRange:  o.serviceRange[0],
 	}}, nil
+}
+
+// inEndpoints returns the server's address in the endpoints of the service "kubernetes", if it has one.
+func (e endpoint) inEndpoints(o CompletedOptions) (netip.Addr, bool) {
+	address, ok := netip.AddrFromSlice(e.addresses.Advertised())
+	return address.Unmap(), ok && o.EndpointReconcilerType != "none"
+}
+
+// serverLeases is a name without a served resource. The storage factory makes the storage configuration for the leases
+// of servers by this name, as in kube-apiserver.
+var serverLeases = schema.GroupResource{Resource: "apiServerIPInfo"}
+
+// newAPIEndpoints makes the endpoints of the service "kubernetes" those of all servers of an external etcd. It returns nil
+// if the server alone writes them.
+func newAPIEndpoints(o CompletedOptions, clients *clients, e endpoint, store *etcd.Etcd, factory serverstorage.StorageFactory, l *lifetime) (*apiendpoints.Reconciler, error) {
+	address, ok := e.inEndpoints(o)
+	if !ok || store.Embedded() || o.EndpointReconcilerType != "lease" || !o.isCluster() {
+		return nil, nil
+	}
+	leases, err := factory.NewConfig(serverLeases, &corev1.Endpoints{})
+	if err != nil {
+		return nil, err
+	}
+	config := bootstrap.Config{SecurePort: int32(e.port()), Served: o.enabled.ResourceEnabled}
+	made, err := apiendpoints.New(apiendpoints.Config{
+		Address: address,
+		Leases:  leases,
+		Ensure: func(ctx context.Context, live []netip.Addr) error {
+			config := config
+			config.Endpoints = live
+			return bootstrap.EnsureEndpoints(ctx, clients.typed, config)
+		},
+	})
+	if err == nil {
+		l.waitFor(made.Close)
+	}
+	return made, err
 }
 
 // port returns the port number.

@@ -79,8 +79,8 @@ type Options struct {
 	EventTTL time.Duration
 	// AllowPrivileged allows privileged containers.
 	AllowPrivileged bool
-	// EndpointReconcilerType is "lease" or "master-count" if the server writes its address into the endpoints of the
-	// service "kubernetes" at its start, or "none". The first two have the same effect.
+	// EndpointReconcilerType is "lease" if the endpoints of the service "kubernetes" are the addresses of all live servers
+	// of an external etcd, "master-count" if they are the address of this server alone, or "none".
 	EndpointReconcilerType string
 	// AdvertiseHost puts the host's own address into the endpoints of the service "kubernetes" if the server listens on
 	// the loopback address. Without AdvertiseHost, the service of such a server has no endpoints.
@@ -308,7 +308,7 @@ func (o *Options) addMiscFlags(fs *pflag.FlagSet) {
 	fs.Var(&o.ServiceNodePortRange, "service-node-port-range", "A port range to reserve for services with NodePort visibility, inclusive at both ends.")
 	fs.DurationVar(&o.EventTTL, "event-ttl", o.EventTTL, "Amount of time to retain events.")
 	fs.BoolVar(&o.AllowPrivileged, "allow-privileged", o.AllowPrivileged, "If true, allow privileged containers.")
-	fs.StringVar(&o.EndpointReconcilerType, "endpoint-reconciler-type", o.EndpointReconcilerType, "Whether the endpoints of the service \"kubernetes\" are written: lease, master-count or none.")
+	fs.StringVar(&o.EndpointReconcilerType, "endpoint-reconciler-type", o.EndpointReconcilerType, "How the endpoints of the service \"kubernetes\" are written: lease (the addresses of all live servers of an external etcd), master-count (the address of this server alone) or none.")
 	fs.StringVar(&o.ProxyClientCertFile, "proxy-client-cert-file", o.ProxyClientCertFile, "Client certificate that proves to the servers of aggregated APIs (APIService) that this server may name the user of a request. Without it, and without --requestheader-client-ca-file, the server makes one, and publishes its authority in ConfigMap kube-system/extension-apiserver-authentication.")
 	fs.StringVar(&o.ProxyClientKeyFile, "proxy-client-key-file", o.ProxyClientKeyFile, "Private key for --proxy-client-cert-file.")
 	fs.BoolVar(&o.RejectForwardingRedirects, "aggregator-reject-forwarding-redirect", o.RejectForwardingRedirects, "Refuse the redirects of aggregated API servers, instead of passing them on to clients.")

@@ -224,6 +224,9 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	case err := <-stopped:
 		return err
 	}
+	if s.config.endpoints != nil {
+		s.config.endpoints.Leave(s.config.life)
+	}
 	if s.config.served.peers != nil {
 		s.config.served.peers.Leave()
 	}

@@ -179,6 +179,9 @@ func (s *Server) becomeReady(starting, serving context.Context) error {
 	if err := client.Await(ctx, "/readyz"); err != nil {
 		return err
 	}
+	if s.config.endpoints != nil {
+		s.config.endpoints.Start(s.config.following)
+	}
 	if err := s.controllers.start(ctx, s.config.etcd.Embedded()); err != nil {
 		return err
 	}
@@ -251,9 +254,8 @@ func clusterConfig(c *Config) bootstrap.Config {
 		address, _ := netip.AddrFromSlice(ipNet.IP)
 		config.ServiceCIDRs = append(config.ServiceCIDRs, netip.PrefixFrom(address.Unmap(), ones))
 	}
-	if address := c.endpoint.addresses.Advertised(); address != nil && c.options.EndpointReconcilerType != "none" {
-		config.AdvertiseAddress, _ = netip.AddrFromSlice(address)
-		config.AdvertiseAddress = config.AdvertiseAddress.Unmap()
+	if address, ok := c.endpoint.inEndpoints(c.options); ok && c.endpoints == nil {
+		config.Endpoints = []netip.Addr{address}
 	}
 	return config
 }

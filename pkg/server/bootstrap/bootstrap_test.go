@@ -36,10 +36,10 @@ func (a authority) CurrentCABundleContent() []byte { return []byte(a.pem) }
 
 func testConfig() Config {
 	return Config{
-		ServiceCIDRs:     []netip.Prefix{netip.MustParsePrefix("10.0.0.7/16"), netip.MustParsePrefix("fd00::/108")},
-		SecurePort:       6443,
-		AdvertiseAddress: netip.MustParseAddr("192.0.2.1"),
-		ClientCA:         authority{pem: "client"},
+		ServiceCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.7/16"), netip.MustParsePrefix("fd00::/108")},
+		SecurePort:   6443,
+		Endpoints:    []netip.Addr{netip.MustParseAddr("192.0.2.1")},
+		ClientCA:     authority{pem: "client"},
 		RequestHeader: &authenticatorfactory.RequestHeaderConfig{
 			CAContentProvider: authority{pem: "proxy"},
 			UsernameHeaders:   headerrequest.StaticStringSlice{"X-Remote-User"}, UIDHeaders: headerrequest.StaticStringSlice{},
@@ -214,7 +214,7 @@ func TestNewAddress(t *testing.T) {
 	if err := Ensure(t.Context(), client, config); err != nil {
 		t.Fatal(err)
 	}
-	config.AdvertiseAddress, config.SecurePort = netip.MustParseAddr("2001:db8::1"), 7443
+	config.Endpoints, config.SecurePort = []netip.Addr{netip.MustParseAddr("2001:db8::1")}, 7443
 	if err := Ensure(t.Context(), client, config); err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestNewAddress(t *testing.T) {
 
 	// This server has no endpoints, as with a loopback address or with --endpoint-reconciler-type=none.
 	bare := fake.NewClientset()
-	config.AdvertiseAddress = netip.Addr{}
+	config.Endpoints = nil
 	if err := Ensure(t.Context(), bare, config); err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func Ensure(ctx context.Context, client kubernetes.Interface, config Config) err
 		{config.served(flowControlResources...), func() error { return ensureFlowControl(ctx, client) }},
 		{true, func() error { return ensureConfigMaps(ctx, client, config) }},
 		{config.hasService(), func() error { return ensureService(ctx, client, config) }},
-		{config.AdvertiseAddress.IsValid(), func() error { return ensureEndpoints(ctx, client, config) }},
+		{len(config.Endpoints) > 0, func() error { return EnsureEndpoints(ctx, client, config) }},
 	} {
 		if task.needed {
 			tasks = append(tasks, task.run)

@@ -63,25 +63,35 @@ func (c Config) service() *corev1.Service {
 }
 
 func (c Config) endpoints() *corev1.Endpoints {
-	return &corev1.Endpoints{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: metav1.NamespaceDefault,
-			Name:      apiService,
-			Labels:    map[string]string{discoveryv1.LabelSkipMirror: "true"},
-		},
-		Subsets: []corev1.EndpointSubset{{
-			Addresses: []corev1.EndpointAddress{{IP: c.AdvertiseAddress.String()}},
-			Ports:     []corev1.EndpointPort{{Name: "https", Port: c.SecurePort, Protocol: corev1.ProtocolTCP}},
-		}},
+	endpoints := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{
+		Namespace: metav1.NamespaceDefault,
+		Name:      apiService,
+		Labels:    map[string]string{discoveryv1.LabelSkipMirror: "true"},
+	}}
+	if len(c.Endpoints) == 0 {
+		return endpoints
 	}
+	subset := corev1.EndpointSubset{Ports: []corev1.EndpointPort{{Name: "https", Port: c.SecurePort, Protocol: corev1.ProtocolTCP}}}
+	for _, address := range c.Endpoints {
+		subset.Addresses = append(subset.Addresses, corev1.EndpointAddress{IP: address.String()})
+	}
+	endpoints.Subsets = []corev1.EndpointSubset{subset}
+	return endpoints
 }
 
 func (c Config) endpointSlice() *discoveryv1.EndpointSlice {
 	family := discoveryv1.AddressTypeIPv4
-	if c.AdvertiseAddress.Is6() {
-		family = discoveryv1.AddressTypeIPv6
-	}
 	name, port, protocol, ready := "https", c.SecurePort, corev1.ProtocolTCP, true
+	var endpoints []discoveryv1.Endpoint
+	for _, address := range c.Endpoints {
+		if address.Is6() {
+			family = discoveryv1.AddressTypeIPv6
+		}
+		endpoints = append(endpoints, discoveryv1.Endpoint{
+			Addresses:  []string{address.String()},
+			Conditions: discoveryv1.EndpointConditions{Ready: &ready},
+		})
+	}
 	return &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: metav1.NamespaceDefault,
@@ -89,11 +99,8 @@ func (c Config) endpointSlice() *discoveryv1.EndpointSlice {
 			Labels:    map[string]string{discoveryv1.LabelServiceName: apiService},
 		},
 		AddressType: family,
-		Endpoints: []discoveryv1.Endpoint{{
-			Addresses:  []string{c.AdvertiseAddress.String()},
-			Conditions: discoveryv1.EndpointConditions{Ready: &ready},
-		}},
-		Ports: []discoveryv1.EndpointPort{{Name: &name, Port: &port, Protocol: &protocol}},
+		Endpoints:   endpoints,
+		Ports:       []discoveryv1.EndpointPort{{Name: &name, Port: &port, Protocol: &protocol}},
 	}
 }
 
@@ -154,7 +161,8 @@ func addSecondRange(ctx context.Context, cidrs typednetworkingv1.ServiceCIDRInte
 	return nil
 }
 
-func ensureEndpoints(ctx context.Context, client kubernetes.Interface, config Config) error {
+// EnsureEndpoints makes the config's Endpoints the endpoints of the Service, also if there are none.
+func EnsureEndpoints(ctx context.Context, client kubernetes.Interface, config Config) error {
 	endpoints := client.CoreV1().Endpoints(metav1.NamespaceDefault)
 	want := config.endpoints()
 	err := createOrUpdate(ctx, want, object[*corev1.Endpoints]{

@@ -30,10 +30,10 @@ type Config struct {
 	ServiceCIDRs []netip.Prefix
 	// SecurePort is the port that the server listens on.
 	SecurePort int32
-	// AdvertiseAddress is the server's address in the endpoints of the Service. With the zero address, the Service has
-	// no endpoints. A server sets no address if clients on other machines can't reach the server, or if
-	// --endpoint-reconciler-type is none.
-	AdvertiseAddress netip.Addr
+	// Endpoints are the addresses of servers in the endpoints of the Service, all of one IP family. Without an address,
+	// Ensure leaves the endpoints alone. A server sets no address if clients on other machines can't reach the server, or
+	// if --endpoint-reconciler-type is none.
+	Endpoints []netip.Addr
 	// ClientCA and RequestHeader have the data by which extension API servers authenticate requests: the authority of
 	// client certificates, and the authority and the headers of front proxies. Either may be nil.
 	ClientCA      dynamiccertificates.CAContentProvider
@@ -141,7 +141,7 @@ func Objects(config Config) ([]runtime.Object, error) {
 	if config.hasService() {
 		objects = append(objects, config.serviceCIDR())
 	}
-	if config.AdvertiseAddress.IsValid() {
+	if len(config.Endpoints) > 0 {
 		objects = append(objects, config.endpoints())
 		if config.served(endpointSlices...) {
 			objects = append(objects, config.endpointSlice())
