@@ -12,6 +12,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	policyv1client "k8s.io/client-go/kubernetes/typed/policy/v1"
 	rbacv1client "k8s.io/client-go/kubernetes/typed/rbac/v1"
+	storagemigrationv1client "k8s.io/client-go/kubernetes/typed/storagemigration/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/scale"
@@ -26,6 +27,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/podgc"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/quota"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/rootca"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/storagemigration"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/tokens"
 )
 
@@ -93,6 +95,7 @@ var table = []controller{
 		addCertificates(certificatesigningrequests.NewSigner)},
 	{"certificatesigningrequest-cleaner-controller", certificatesigningrequests.Account, "csrcleaner",
 		addCertificates(certificatesigningrequests.NewCleaner)},
+	{"storage-version-migrator-controller", storagemigration.Account, "svm", addStorageMigration},
 }
 
 func addNamespace(s *Set, c *clients) error {
@@ -211,5 +214,16 @@ func addGarbage(s *Set, c *clients) error {
 	s.handlers = append(s.handlers, collector.Handler())
 	s.synced = append(s.synced, collector.Begin)
 	s.forget = append(s.forget, collector.Forget)
+	return nil
+}
+
+func addStorageMigration(s *Set, c *clients) error {
+	s.handlers = append(s.handlers, storagemigration.New(storagemigration.Config{
+		Runner:     s.runner,
+		Migrations: connect(c, c.account, storagemigrationv1client.NewForConfig),
+		Dynamic:    connect(c, c.account, dynamic.NewForConfig),
+		Metadata:   c.metadata(),
+		Resources:  s.resources,
+	}))
 	return nil
 }
