@@ -2,6 +2,7 @@ package storedmetadata
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"unique"
@@ -18,6 +19,9 @@ import (
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding. The function decode reads all other
 // values as JSON.
 var protobufPrefix = []byte("k8s\x00")
+
+// largeObject is the size of JSON in bytes from which an object counts as large.
+const largeObject = 4 << 10
 
 // metadata has the parts of a stored object that an objects.Object needs. Only these parts are decoded: decode runs for
 // every write, and managed fields often take up most of a stored value.
@@ -41,7 +45,7 @@ func decode(value []byte) (objects.Object, error) {
 		if err := stored.unmarshalUnknown(data); err != nil {
 			return objects.Object{}, fmt.Errorf("decoding the value as protobuf: %w", err)
 		}
-	} else if err := json.Unmarshal(value, &stored); err != nil {
+	} else if err := stored.unmarshalJSON(value); err != nil {
 		return objects.Object{}, fmt.Errorf("decoding the value as JSON: %w", err)
 	}
 	// Objects share the strings of their kind in memory, because there are many objects and few kinds.
@@ -52,6 +56,35 @@ func decode(value []byte) (objects.Object, error) {
 		Finalizers: stored.Object.Finalizers,
 	}
 	return objects.New(kind, &meta), nil
+}
+
+// unmarshalJSON decodes an object. It reads a large one only as far as the last of the parts: they are the first fields of
+// a stored object, and the other fields of a definition are much larger. For a small one, that would take longer.
+func (m *metadata) unmarshalJSON(value []byte) error {
+	if len(value) < largeObject {
+		return json.Unmarshal(value, m)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(value))
+	if begin, err := decoder.Token(); err != nil || begin != json.Delim('{') {
+		return cmp.Or(err, fmt.Errorf("%v: must be the beginning of an object", begin))
+	}
+	parts := map[string]any{"apiVersion": &m.APIVersion, "kind": &m.Kind, "metadata": &m.Object}
+	for len(parts) > 0 {
+		token, err := decoder.Token()
+		if err != nil || token == json.Delim('}') {
+			return err
+		}
+		name, _ := token.(string)
+		part, wanted := parts[name]
+		if !wanted {
+			part = &json.RawMessage{}
+		}
+		if err := decoder.Decode(part); err != nil {
+			return err
+		}
+		delete(parts, name)
+	}
+	return nil
 }
 
 // unmarshalUnknown decodes a runtime.Unknown: its field 1 has the type, and its field 2 the object.

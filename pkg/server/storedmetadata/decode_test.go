@@ -91,6 +91,34 @@ func TestDecodeBroken(t *testing.T) {
 	}
 }
 
+// decode reads a large value in JSON as far as the metadata, and further only for the kind.
+func TestDecodeReadsTheBeginning(t *testing.T) {
+	t.Parallel()
+	want := objects.New(corev1.SchemeGroupVersion.WithKind("Pod"), &metav1.ObjectMeta{Name: "p", UID: "uid"})
+	for _, test := range []struct {
+		name, reason, value string
+		fails               bool
+	}{
+		{"sorted", "the server stores custom resources so", `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "uid": "uid"}, "spec": {`, false},
+		{"kind first", "the server stores definitions so", `{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "p", "uid": "uid"}, "spec": {`, false},
+		{"kind last", "another server may store fields in any order",
+			`{"metadata": {"name": "p", "uid": "uid"}, "spec": {"kind": "other"}, "apiVersion": "v1", "kind": "Pod"}`, false},
+		{"broken", "the kind may come later", `{"metadata": {"name": "p", "uid": "uid"}, "spec": {`, true},
+		{"no object", "a list has no metadata", `[{"kind": "Pod"}]`, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := decode([]byte(test.value + strings.Repeat(" ", largeObject)))
+			if test.fails != (err != nil) {
+				t.Fatalf("%s: want an error %t, got %v", test.reason, test.fails, err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" && !test.fails {
+				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
 func BenchmarkDecode(b *testing.B) {
 	var value bytes.Buffer
 	if err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(storedPod(func(*corev1.Pod) {}), &value); err != nil {
