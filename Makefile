@@ -59,6 +59,10 @@ test-compat: ## Release in a copy, and test operators with the oldest and newest
 test-capi: ## Run the tests with Cluster API's own code, which are a separate module
 	cd test/clusterapi && go test -timeout $(TIMEOUT) -run '$(RUN)' ./...
 
+.PHONY: test-sample
+test-sample: ## Run Kubernetes' sample-apiserver behind miniapi, in a separate module
+	cd test/sampleapiserver && go test -timeout $(TIMEOUT) -run '$(RUN)' ./...
+
 # The number of servers that start and stop in the last test.
 CYCLES ?= 1000
 
