@@ -3,30 +3,34 @@ package service
 import (
 	"context"
 	"fmt"
-	"strings"
+	"math/big"
+	"strconv"
 	"sync"
-	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
-	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// portLedger implements ledger for node ports. The entry that reserves a port is a Lease in etcd below
-// portPrefix, which no API serves. The name of the Lease is the port, and its holder is the service. The store of
-// the Leases is opened at its first use, because most servers never allocate a node port.
+// portLedger implements ledger for node ports. Its entries are the bits of one RangeAllocation, which no API serves: the
+// bit i stands for the port i of the range. kube-apiserver has the same object, so both can share an etcd. The object
+// doesn't say which service has a port. The store is opened at its first use, because most servers never allocate a node
+// port.
 type portLedger struct {
-	options generic.RESTOptions
+	options  generic.RESTOptions
+	ports    utilnet.PortRange
+	services *genericregistry.Store
 
 	mu      sync.Mutex
 	store   storage.Interface
@@ -35,17 +39,34 @@ type portLedger struct {
 
 var _ ledger = &portLedger{}
 
-// portPrefix is the path in etcd of the Leases that reserve node ports. It is below the prefix of all objects of the
-// server.
-const portPrefix = "/ranges/servicenodeports"
+const (
+	rangesPrefix = "/ranges"
+	// portsKey is the path in etcd of the RangeAllocation, below the prefix of all objects of the server.
+	portsKey = rangesPrefix + "/servicenodeports"
+)
 
-func newPortLedger(getter generic.RESTOptionsGetter) (*portLedger, error) {
-	resource := schema.GroupResource{Group: coordinationv1.GroupName, Resource: "servicenodeportallocations"}
-	options, err := getter.GetRESTOptions(resource, &coordinationv1.Lease{})
+// rangeAllocations is the list of a RangeAllocation alone, for the watch cache of an external etcd.
+type rangeAllocations struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+	Items []corev1.RangeAllocation
+}
+
+// DeepCopyObject implements runtime.Object.
+func (r *rangeAllocations) DeepCopyObject() runtime.Object {
+	list := &rangeAllocations{TypeMeta: r.TypeMeta, ListMeta: *r.ListMeta.DeepCopy()}
+	for i := range r.Items {
+		list.Items = append(list.Items, *r.Items[i].DeepCopy())
+	}
+	return list
+}
+
+func newPortLedger(getter generic.RESTOptionsGetter, ports utilnet.PortRange, services *genericregistry.Store) (*portLedger, error) {
+	options, err := getter.GetRESTOptions(corev1.Resource("servicenodeportallocations"), &corev1.RangeAllocation{})
 	if err != nil {
 		return nil, fmt.Errorf("storage options of node ports: %w", err)
 	}
-	return &portLedger{options: options}, nil
+	return &portLedger{options: options, ports: ports, services: services}, nil
 }
 
 func (l *portLedger) open() (storage.Interface, error) {
@@ -54,10 +75,10 @@ func (l *portLedger) open() (storage.Interface, error) {
 	if l.store != nil {
 		return l.store, nil
 	}
-	key := func(obj runtime.Object) (string, error) { return portKey(registry.MetaOf(obj).GetName()), nil }
+	key := func(runtime.Object) (string, error) { return portsKey, nil }
 	attributes := func(runtime.Object) (labels.Set, fields.Set, error) { return labels.Set{}, fields.Set{}, nil }
-	store, destroy, err := l.options.Decorator(l.options.StorageConfig, portPrefix, key,
-		registry.NewOf(&coordinationv1.Lease{}), registry.NewOf(&coordinationv1.LeaseList{}), attributes, nil, nil)
+	store, destroy, err := l.options.Decorator(l.options.StorageConfig, rangesPrefix, key,
+		registry.NewOf(&corev1.RangeAllocation{}), registry.NewOf(&rangeAllocations{}), attributes, nil, nil)
 	if err != nil {
 		return nil, fmt.Errorf("opening the storage of node ports: %w", err)
 	}
@@ -74,61 +95,99 @@ func (l *portLedger) close() {
 	}
 }
 
-func portKey(port string) string { return portPrefix + "/" + port }
-
-func (l *portLedger) add(ctx context.Context, key string, owner types.NamespacedName) error {
-	store, err := l.open()
-	if err != nil {
-		return err
-	}
-	lease := &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Name: key, CreationTimestamp: metav1.NewTime(time.Now())},
-		Spec:       coordinationv1.LeaseSpec{HolderIdentity: ptr.To(owner.String())},
-	}
-	err = store.Create(ctx, portKey(key), lease, nil, 0)
-	if storage.IsExist(err) {
-		return errReserved
-	}
-	return err
+// bit returns the number of a port in the range.
+func (l *portLedger) bit(key string) (int, bool) {
+	port, err := strconv.Atoi(key)
+	return port - l.ports.Base, err == nil && l.ports.Contains(port)
 }
 
-func (l *portLedger) get(ctx context.Context, key string, cached bool) (*reservation, error) {
+func (l *portLedger) add(ctx context.Context, key string, _ types.NamespacedName) error {
+	i, ok := l.bit(key)
+	if !ok {
+		return fmt.Errorf("port %s isn't in the range %s", key, l.ports.String())
+	}
+	return l.update(ctx, nil, func(allocated *big.Int) error {
+		if allocated.Bit(i) == 1 {
+			return errReserved
+		}
+		allocated.SetBit(allocated, i, 1)
+		return nil
+	})
+}
+
+func (l *portLedger) get(ctx context.Context, key string, _ bool) (*reservation, error) {
 	store, err := l.open()
 	if err != nil {
 		return nil, err
 	}
-	var options storage.GetOptions
-	if cached {
-		options.ResourceVersion = "0"
-	}
-	lease := &coordinationv1.Lease{}
-	err = store.Get(ctx, portKey(key), options, lease)
-	if storage.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
+	stored := &corev1.RangeAllocation{}
+	if err := store.Get(ctx, portsKey, storage.GetOptions{IgnoreNotFound: true}, stored); err != nil {
 		return nil, err
 	}
-	namespace, name, _ := strings.Cut(ptr.Deref(lease.Spec.HolderIdentity, ""), string(types.Separator))
-	return &reservation{
-		owner:           types.NamespacedName{Namespace: namespace, Name: name},
-		since:           lease.CreationTimestamp,
-		resourceVersion: lease.ResourceVersion,
-	}, nil
+	i, ok := l.bit(key)
+	if !ok || stored.Range != l.ports.String() || new(big.Int).SetBytes(stored.Data).Bit(i) == 0 {
+		return nil, nil
+	}
+	return &reservation{anonymous: true, resourceVersion: stored.ResourceVersion}, nil
 }
 
 func (l *portLedger) remove(ctx context.Context, key string, certain *reservation) error {
-	store, err := l.open()
-	if err != nil {
-		return err
+	i, ok := l.bit(key)
+	if !ok {
+		return nil
 	}
 	var preconditions *storage.Preconditions
 	if certain != nil {
 		preconditions = &storage.Preconditions{ResourceVersion: &certain.resourceVersion}
 	}
-	err = store.Delete(ctx, portKey(key), &coordinationv1.Lease{}, preconditions, storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{})
-	if storage.IsNotFound(err) || certain != nil && storage.IsInvalidObj(err) {
+	err := l.update(ctx, preconditions, func(allocated *big.Int) error {
+		allocated.SetBit(allocated, i, 0)
+		return nil
+	})
+	if certain != nil && storage.IsInvalidObj(err) {
 		return nil
 	}
 	return err
+}
+
+// update changes the set of the allocated ports.
+func (l *portLedger) update(ctx context.Context, preconditions *storage.Preconditions, change func(allocated *big.Int) error) error {
+	store, err := l.open()
+	if err != nil {
+		return err
+	}
+	return store.GuaranteedUpdate(ctx, portsKey, &corev1.RangeAllocation{}, true, preconditions, storage.SimpleUpdate(func(obj runtime.Object) (runtime.Object, error) {
+		stored := obj.(*corev1.RangeAllocation)
+		allocated, err := l.allocated(ctx, stored)
+		if err != nil {
+			return nil, err
+		}
+		if err := change(allocated); err != nil {
+			return nil, err
+		}
+		stored.Range, stored.Data = l.ports.String(), allocated.Bytes()
+		return stored, nil
+	}), nil)
+}
+
+// allocated returns the set of the allocated ports. If the stored set is missing, or is of another range, the services
+// tell which ports they have.
+func (l *portLedger) allocated(ctx context.Context, stored *corev1.RangeAllocation) (*big.Int, error) {
+	if stored.Range == l.ports.String() {
+		return new(big.Int).SetBytes(stored.Data), nil
+	}
+	list, err := l.services.List(genericapirequest.WithNamespace(ctx, metav1.NamespaceAll), nil)
+	if err != nil {
+		return nil, fmt.Errorf("listing the services that have node ports: %w", err)
+	}
+	allocated := new(big.Int)
+	for i := range list.(*corev1.ServiceList).Items {
+		s := &list.(*corev1.ServiceList).Items[i]
+		for _, port := range append(nodePortsOf(s), s.Spec.HealthCheckNodePort) {
+			if i, ok := l.bit(strconv.Itoa(int(port))); ok {
+				allocated.SetBit(allocated, i, 1)
+			}
+		}
+	}
+	return allocated, nil
 }

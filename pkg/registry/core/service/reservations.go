@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
@@ -15,7 +18,7 @@ import (
 )
 
 // reservations make sure that no two services have the same cluster IP or the same node port. Each reservation is
-// an entry in etcd with the address or the port as its key. etcd lets only one writer create a key, so any number
+// an entry in etcd with the address or the port as its key. etcd lets only one writer add an entry, so any number
 // of requests and servers can make reservations at the same time.
 //
 // An entry is written before its service, and removed after its service. If a server crashes in between, the entry
@@ -25,6 +28,8 @@ type reservations struct {
 	services *genericregistry.Store
 	// uses reports whether a service uses the address or the port that is the key of an entry.
 	uses func(service *corev1.Service, key string) bool
+	// unused maps the keys of anonymous entries that no service uses to the time when a request has found that first.
+	unused sync.Map
 }
 
 // ledger stores the entries of reservations.
@@ -41,7 +46,9 @@ type ledger interface {
 type reservation struct {
 	// owner is the service that holds the entry. If it is the zero value, another object holds the entry, and the
 	// entry is never abandoned.
-	owner           types.NamespacedName
+	owner types.NamespacedName
+	// anonymous is true if the ledger doesn't know the owner and the time of the entry.
+	anonymous       bool
 	since           metav1.Time
 	uid             types.UID
 	resourceVersion string
@@ -65,6 +72,7 @@ func (r *reservations) reserve(ctx context.Context, key string, owner types.Name
 	// the entry meanwhile, or if the entry is abandoned: the loop then removes it.
 	for range 2 {
 		if err := r.add(ctx, key, owner); !errors.Is(err, errReserved) {
+			r.unused.Delete(key)
 			return err == nil, err
 		}
 		entry, err := r.get(ctx, key, false)
@@ -92,33 +100,35 @@ func (r *reservations) reserve(ctx context.Context, key string, owner types.Name
 	return false, errReserved
 }
 
-// reserveAny reserves the first free key.
+// reserveAny reserves the first free key. If no key is free, it takes over the first abandoned one.
 func (r *reservations) reserveAny(ctx context.Context, keys iter.Seq[string], owner types.NamespacedName) (string, error) {
-	for key := range keys {
-		free, err := r.looksFree(ctx, key)
-		if err != nil {
-			return "", err
-		}
-		if !free {
-			continue
-		}
-		if _, err := r.reserve(ctx, key, owner); err == nil {
-			return key, nil
-		} else if !errors.Is(err, errReserved) {
-			return "", err
+	for _, abandoned := range []bool{false, true} {
+		for key := range keys {
+			free, err := r.looksFree(ctx, key, abandoned)
+			if err != nil {
+				return "", err
+			}
+			if !free {
+				continue
+			}
+			if _, err := r.reserve(ctx, key, owner); err == nil {
+				return key, nil
+			} else if !errors.Is(err, errReserved) {
+				return "", err
+			}
 		}
 	}
 	return "", errNoneIsLeft
 }
 
-// looksFree reports whether a key is free according to the cache, which may be outdated. So reserveAny avoids most of
-// the attempts that would fail.
-func (r *reservations) looksFree(ctx context.Context, key string) (bool, error) {
+// looksFree reports whether a key is free or, if abandoned is true, has an entry that no service uses. It reads the
+// cache, which may be outdated. So reserveAny avoids most of the attempts that would fail.
+func (r *reservations) looksFree(ctx context.Context, key string, abandoned bool) (bool, error) {
 	entry, err := r.get(ctx, key, true)
 	if err != nil || entry == nil {
 		return true, err
 	}
-	if !entry.old() {
+	if !abandoned || !entry.old() {
 		return false, nil
 	}
 	used, err := r.used(ctx, key, entry, true)
@@ -128,10 +138,10 @@ func (r *reservations) looksFree(ctx context.Context, key string) (bool, error) 
 // release removes the entry of a service, unless the stored service uses the key.
 func (r *reservations) release(ctx context.Context, key string, owner types.NamespacedName) error {
 	entry, err := r.get(ctx, key, false)
-	if err != nil || entry == nil || entry.owner != owner {
+	if err != nil || entry == nil || !entry.anonymous && entry.owner != owner {
 		return err
 	}
-	used, err := r.used(ctx, key, entry, false)
+	used, err := r.used(ctx, key, &reservation{owner: owner}, false)
 	if err != nil || used {
 		return err
 	}
@@ -140,6 +150,9 @@ func (r *reservations) release(ctx context.Context, key string, owner types.Name
 
 // used reports whether the owner of an entry exists and uses the key. An entry that no service owns counts as used.
 func (r *reservations) used(ctx context.Context, key string, entry *reservation, cached bool) (bool, error) {
+	if entry.anonymous {
+		return r.usedByAny(ctx, key, cached)
+	}
 	if entry.owner == (types.NamespacedName{}) {
 		return true, nil
 	}
@@ -155,6 +168,26 @@ func (r *reservations) used(ctx context.Context, key string, entry *reservation,
 		return false, err
 	}
 	return r.uses(found.(*corev1.Service), key), nil
+}
+
+// usedByAny reports whether any service uses a key, or may use it soon: a request that has made the entry may not have
+// written its service yet.
+func (r *reservations) usedByAny(ctx context.Context, key string, cached bool) (bool, error) {
+	options := &metainternalversion.ListOptions{}
+	if cached {
+		options.ResourceVersion = "0"
+	}
+	list, err := r.services.List(genericapirequest.WithNamespace(ctx, metav1.NamespaceAll), options)
+	if err != nil {
+		return false, err
+	}
+	services := list.(*corev1.ServiceList).Items
+	if slices.ContainsFunc(services, func(s corev1.Service) bool { return r.uses(&s, key) }) {
+		r.unused.Delete(key)
+		return true, nil
+	}
+	first, _ := r.unused.LoadOrStore(key, time.Now())
+	return time.Since(first.(time.Time)) <= writeTime, nil
 }
 
 // old reports whether the request that made the entry must have ended by now.

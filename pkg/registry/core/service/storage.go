@@ -65,10 +65,10 @@ func newServiceStorage(main *registry.Storage, deps registry.Dependencies) (rest
 	}
 	s.endpoints = stores[corev1.Resource("endpoints")]
 	var err error
-	if s.portStore, err = newPortLedger(deps.RESTOptions); err != nil {
+	network := registry.PartOf[Network](deps)
+	if s.portStore, err = newPortLedger(deps.RESTOptions, network.NodePorts, main.Store); err != nil {
 		return nil, err
 	}
-	network := registry.PartOf[Network](deps)
 	nets, err := prefixes(network.ClusterIPs)
 	if err != nil {
 		return nil, err
