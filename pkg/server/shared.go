@@ -63,7 +63,7 @@ var shared = struct {
 
 	definitions: &customresources.Prepared{},
 	handlers:    &serving.Handlers{},
-	kept:        &kept.Sets{},
+	kept:        kept.NewSets(),
 	hookMetrics: sync.OnceValue(hookcalls.NewMetrics),
 }
 

@@ -7,24 +7,32 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/lru"
 
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
 const (
-	// mostSets and mostBytes limit the number of sets and their total stored size. When a new set would exceed a limit,
-	// Sets drops all earlier sets. A process may generate objects without end, and must not keep them all. A set that is
-	// larger than mostBytes isn't kept.
+	// mostSets and mostBytes limit the number of sets and their total stored size. A process may generate objects without
+	// end, and must not keep them all.
 	mostSets  = 100
 	mostBytes = 16 << 20
 )
 
 // Sets are sets of objects, each under a name: the objects that clients have made on a server since its start. Servers
-// of a process share Sets, and change no object of a set. The zero value is ready for use.
+// of a process share Sets, and change no object of a set. Above a limit, Sets drops the sets whose last use is the
+// longest ago.
 type Sets struct {
+	byName *lru.Cache // of *set, by name
 	mu     sync.Mutex
-	byName map[string]*set
 	size   int
+}
+
+// NewSets returns Sets without a set.
+func NewSets() *Sets {
+	s := &Sets{}
+	s.byName = lru.NewWithEvictionFunc(mostSets, func(_ lru.Key, dropped any) { s.size -= dropped.(*set).size })
+	return s
 }
 
 // set has the objects of one name in Sets, with the note and the total stored size of the objects.
@@ -49,20 +57,20 @@ func (o keptObject) resource() schema.GroupResource {
 func (o keptObject) configures() bool { return o.resource().Group == admissionregistrationv1.GroupName }
 
 func (s *Sets) get(name string) *set {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.byName[name]
+	found, _ := s.byName.Get(name)
+	kept, _ := found.(*set)
+	return kept
 }
 
+// add keeps a set under a name that has none yet. It doesn't keep a set that is larger than mostBytes.
 func (s *Sets) add(name string, kept *set) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.byName[name] != nil || kept.size > mostBytes {
+	if kept.size > mostBytes || s.get(name) != nil {
 		return
 	}
-	if s.byName == nil || len(s.byName) == mostSets || s.size+kept.size > mostBytes {
-		s.byName, s.size = map[string]*set{}, 0
+	s.byName.Add(name, kept)
+	for s.size += kept.size; s.size > mostBytes; {
+		s.byName.RemoveOldest()
 	}
-	s.byName[name] = kept
-	s.size += kept.size
 }

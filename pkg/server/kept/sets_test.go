@@ -21,7 +21,7 @@ func TestSetsAreBounded(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			var sets Sets
+			sets := NewSets()
 			for i, size := range test.sizes {
 				sets.add(fmt.Sprint(i), &set{size: size})
 			}
@@ -32,12 +32,17 @@ func TestSetsAreBounded(t *testing.T) {
 			}
 		})
 	}
-	var sets Sets
+	sets := NewSets()
 	for i := range 3 * mostSets {
 		sets.add(fmt.Sprint(i), &set{size: 1})
-		if got := len(sets.byName); got > mostSets || sets.size != got || sets.get(fmt.Sprint(i)) == nil {
+		if got := sets.byName.Len(); got > mostSets || sets.size != got || sets.get(fmt.Sprint(i)) == nil {
 			t.Fatalf("after %d sets, %d of the size %d are kept", i+1, got, sets.size)
 		}
+	}
+	sets.get("200") // the use that is the longest ago is now that of 201
+	sets.add("300", &set{size: 1})
+	if sets.get("200") == nil || sets.get("201") != nil {
+		t.Error("want the set that was used to stay, and the set whose last use is the longest ago to be dropped")
 	}
 	first := sets.get("299")
 	sets.add("299", &set{size: 1})
