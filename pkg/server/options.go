@@ -276,6 +276,8 @@ func (o *Options) addAggregatedFlags(fss *flag.NamedFlagSets) {
 	if o.Behind == nil {
 		return
 	}
+	o.Behind.AddOwnFlags(fss.FlagSet(OwnFlags))
+	o.Registration.AddFlags(fss.FlagSet(OwnFlags))
 	o.Behind.AddFlags(fss.FlagSet("aggregated"), func(name string) *pflag.Flag {
 		for _, section := range fss.FlagSets {
 			if f := section.Lookup(name); f != nil {
@@ -284,7 +286,6 @@ func (o *Options) addAggregatedFlags(fss *flag.NamedFlagSets) {
 		}
 		return nil
 	})
-	o.Registration.AddFlags(fss.FlagSet("aggregated"))
 }
 
 // addFeatureFlags adds the flags of FeatureOptions, except for the flag of priority and fairness: see NewOptions.

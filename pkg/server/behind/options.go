@@ -40,10 +40,14 @@ func NewOptions() *Options {
 // Enabled reports whether the server runs behind a cluster. A nil Options is allowed.
 func (o *Options) Enabled() bool { return o != nil && o.Kubeconfig != "" }
 
+// AddOwnFlags adds the flag that other aggregated API servers don't have.
+func (o *Options) AddOwnFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.Kubeconfig, "behind", o.Kubeconfig, "Run behind the cluster of this `KUBECONFIG`, as an aggregated API server: the cluster authenticates and authorizes requests, and has the namespaces, webhooks and policies. "+InCluster+" stands for the pod's service account.")
+}
+
 // AddFlags adds the flags of aggregated API servers. The function known returns the server's flag of a name, or nil: a
 // flag that the server has for itself too sets both.
 func (o *Options) AddFlags(fs *pflag.FlagSet, known func(name string) *pflag.Flag) {
-	fs.StringVar(&o.Kubeconfig, "behind", o.Kubeconfig, "Run behind the cluster of this `KUBECONFIG`, as an aggregated API server: the cluster authenticates and authorizes requests, and has the namespaces, webhooks and policies. "+InCluster+" stands for the pod's service account.")
 	all := pflag.NewFlagSet("behind", pflag.ContinueOnError)
 	o.Authentication.AddFlags(all)
 	o.Authorization.AddFlags(all)
