@@ -32,12 +32,12 @@ func (t *T) Enforce(policy Object, bindings ...Object) {
 	for _, b := range bindings {
 		t.Create(Bindings, b).OK()
 	}
-	t.SettlePolicies(policy.Name())
+	t.settlePolicies(policy.Name())
 }
 
-// SettlePolicies returns when all stored validating policies and their bindings are in effect. The name is the beginning
-// of the name of another policy, which SettlePolicies creates.
-func (t *T) SettlePolicies(name string) {
+// settlePolicies returns when all stored validating policies and their bindings are in effect. The name is the beginning
+// of the name of another policy, which settlePolicies creates.
+func (t *T) settlePolicies(name string) {
 	sent := t.last()
 	marker := t.marker(name + "-ready")
 	t.Settle(marker.Name())
