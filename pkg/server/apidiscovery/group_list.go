@@ -25,7 +25,7 @@ import (
 // k8s.io/apiserver has the groups in the order in which they were added, so it can't be used.
 type List struct {
 	serializer runtime.NegotiatedSerializer
-	groups     atomic.Pointer[[]metav1.APIGroup]         // nil until Groups.Sync has run
+	groups     atomic.Pointer[func() []metav1.APIGroup]  // nil until Groups.Sync has run
 	crds       crdlisters.CustomResourceDefinitionLister // crds, own and index are set before the first request
 	own        map[schema.GroupVersion]bool              // the built-in group versions
 	index      http.Handler                              // serves /apis
@@ -48,7 +48,7 @@ func (l *List) Install(s *genericapiserver.GenericAPIServer, installed routes.Li
 // listed returns the present groups.
 func (l *List) listed() []metav1.APIGroup {
 	if groups := l.groups.Load(); groups != nil {
-		return *groups
+		return (*groups)()
 	}
 	return nil
 }
@@ -65,10 +65,11 @@ func (l *List) Documents(next http.Handler) http.Handler {
 			l.ServeHTTP(w, req) // kube-apiserver has no aggregated discovery at this path
 			return
 		}
-		name, ok := strings.CutPrefix(req.URL.Path, genericapiserver.APIGroupPrefix+"/")
-		if document := l.document(strings.TrimSuffix(name, "/")); ok && document != nil {
-			document.ServeHTTP(w, req)
-			return
+		if name, ok := strings.CutPrefix(req.URL.Path, genericapiserver.APIGroupPrefix+"/"); ok {
+			if document := l.document(strings.TrimSuffix(name, "/")); document != nil {
+				document.ServeHTTP(w, req)
+				return
+			}
 		}
 		next.ServeHTTP(w, req)
 	})

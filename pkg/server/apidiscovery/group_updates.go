@@ -131,18 +131,26 @@ func (d *Groups) Sync() []*apiregistrationv1.APIService {
 		utilruntime.HandleErrorWithContext(context.Background(), err, "listing custom resource definitions")
 		return nil
 	}
+	services := d.withRemote(slices.Concat(d.builtIn, custom))
+	// Many definitions may come before the next request for the list.
+	groups := sync.OnceValue(func() []metav1.APIGroup { return groupsOf(services) })
+	d.list.groups.Store(&groups)
+	return custom
+}
+
+// groupsOf returns the groups of APIServices, in the order of discovery.
+func groupsOf(services []*apiregistrationv1.APIService) []metav1.APIGroup {
 	var groups []metav1.APIGroup
-	for _, services := range helper.SortedByGroupAndVersion(d.withRemote(slices.Concat(d.builtIn, custom))) {
+	for _, ofGroup := range helper.SortedByGroupAndVersion(services) {
 		var versions []schema.GroupVersion
-		for _, s := range services {
+		for _, s := range ofGroup {
 			versions = append(versions, schema.GroupVersion{Group: s.Spec.Group, Version: s.Spec.Version})
 		}
 		if versions[0].Group != "" {
 			groups = append(groups, Group(versions))
 		}
 	}
-	d.list.groups.Store(&groups)
-	return custom
+	return groups
 }
 
 // customAPIServices returns the APIServices of custom resources. A definition may add a version to a built-in group. A
