@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -311,4 +315,39 @@ func TestReplicasInEndpoints(t *testing.T) {
 	are("192.0.2.2", "192.0.2.3")
 	killed.signal(t, syscall.SIGKILL)
 	are("192.0.2.3")
+}
+
+// Extension API servers get the authorities of client certificates from all servers of an etcd, also when a file with
+// authorities changes.
+func TestReplicasAreTrusted(t *testing.T) {
+	t.Parallel()
+	store := startEtcd(t)
+	first, _ := keyPairFiles(t, x509.Certificate{Subject: pkix.Name{CommonName: "first"}})
+	second, _ := keyPairFiles(t, x509.Certificate{Subject: pkix.Name{CommonName: "second"}})
+	third, _ := keyPairFiles(t, x509.Certificate{Subject: pkix.Name{CommonName: "third"}})
+	_, config := serve(t, "--etcd-servers="+store, "--client-ca-file="+first)
+	serve(t, "--etcd-servers="+store, "--client-ca-file="+second)
+	reader := client(t, config)
+	has := func(what string, files ...string) {
+		t.Helper()
+		comesTrue(t, what, func(ctx context.Context) error {
+			trust, err := reader.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "extension-apiserver-authentication", metav1.GetOptions{})
+			for _, name := range files {
+				authority, readErr := os.ReadFile(name)
+				if err = errors.Join(err, readErr); err == nil && !strings.Contains(trust.Data["client-ca-file"], string(authority)) {
+					err = fmt.Errorf("the authority in %s is missing", name)
+				}
+			}
+			return err
+		})
+	}
+	has("the servers don't trust each other's clients", first, second)
+	changed, err := os.ReadFile(third)
+	if err == nil {
+		err = os.WriteFile(first, changed, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	has("the changed file isn't published", second, third)
 }

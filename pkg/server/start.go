@@ -8,11 +8,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
+	"github.com/miniapi-dev/miniapi/pkg/ondemand"
 	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/direct"
@@ -182,6 +184,9 @@ func (s *Server) becomeReady(starting, serving context.Context) error {
 	if s.config.endpoints != nil {
 		s.config.endpoints.Start(s.config.following)
 	}
+	if s.config.options.isCluster() {
+		followTrust(s.config)
+	}
 	if err := s.controllers.start(ctx, s.config.etcd.Embedded()); err != nil {
 		return err
 	}
@@ -208,6 +213,30 @@ func (s *Server) becomeReady(starting, serving context.Context) error {
 	s.config.follow(file)
 	return nil
 }
+
+// followTrust publishes the authorities of client certificates again whenever their files change.
+func followTrust(c *Config) {
+	configMaps := c.clients.typed.CoreV1().ConfigMaps(metav1.NamespaceSystem)
+	publish := ondemand.New(c.following, func(ctx context.Context) {
+		if err := bootstrap.EnsureTrust(ctx, configMaps, clusterConfig(c)); err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "extension API servers don't know the changed authorities of client certificates")
+		}
+	}, nil)
+	c.waitFor(publish.Wait)
+	config := clusterConfig(c)
+	if config.ClientCA != nil {
+		config.ClientCA.AddListener(caListener(publish.Notify))
+	}
+	if config.RequestHeader != nil {
+		config.RequestHeader.CAContentProvider.AddListener(caListener(publish.Notify))
+	}
+}
+
+// caListener is a dynamiccertificates.Listener that calls a function.
+type caListener func()
+
+// Enqueue implements dynamiccertificates.Listener.
+func (l caListener) Enqueue() { l() }
 
 // ensureObjects creates the objects that every cluster has and that seed has not stored.
 func ensureObjects(ctx context.Context, s *Server) error {

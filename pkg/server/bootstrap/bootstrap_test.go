@@ -83,7 +83,7 @@ func TestEnsure(t *testing.T) {
 	}
 	want := map[string]string{
 		"client-ca-file": "client", "requestheader-client-ca-file": "proxy",
-		"requestheader-username-headers": `["X-Remote-User"]`, "requestheader-uid-headers": `[]`, "requestheader-group-headers": `["X-Remote-Group"]`,
+		"requestheader-username-headers": `["X-Remote-User"]`, "requestheader-group-headers": `["X-Remote-Group"]`,
 		"requestheader-extra-headers-prefix": `["X-Remote-Extra-"]`, "requestheader-allowed-names": `["front","proxy"]`,
 	}
 	if diff := cmp.Diff(want, trust.Data); diff != "" {

@@ -42,6 +42,9 @@ func (c Config) authenticationConfigMap() (*corev1.ConfigMap, error) {
 			"requestheader-extra-headers-prefix": proxy.ExtraHeaderPrefixes.Value(),
 			"requestheader-allowed-names":        proxy.AllowedClientNames.Value(),
 		} {
+			if key == "requestheader-uid-headers" && len(values) == 0 {
+				continue // kube-apiserver has this entry only with a header
+			}
 			// An empty list must not be encoded as null: programs that read the ConfigMap expect a list.
 			serialized, err := json.Marshal(append([]string{}, slices.Clone(values)...))
 			if err != nil {
@@ -76,9 +79,8 @@ func EnsureTrust(ctx context.Context, configMaps typedv1.ConfigMapInterface, con
 	}
 	return createOrUpdate(ctx, trust, object[*corev1.ConfigMap]{
 		get: configMaps.Get, create: configMaps.Create, update: configMaps.Update,
-		// Without RequestHeader, the ConfigMap keeps the certificates that another server may have published.
 		merge: func(have *corev1.ConfigMap) {
-			have.Data = with(have.Data, trust.Data)
+			have.Data = combineTrust(have.Data, trust.Data, time.Now())
 		},
 	})
 }
