@@ -195,6 +195,3 @@ func (s *Server) Find(wanted Resource) (Resource, bool) {
 	}
 	return s.Resources[i], true
 }
-
-// RunID returns the text that identifies this run, in names and as the value of LabelRun.
-func (s *Server) RunID() string { return s.run }
