@@ -11,11 +11,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/consistency"
 )
 
-// Two servers of one etcd with three members keep their promises, while servers and members are killed, stopped and
+// Three servers of one etcd with three members keep their promises, while servers and members are killed, stopped and
 // paused, and while connections are lost: between clients and servers, servers and members, and members.
 func TestReplicas(t *testing.T) {
 	needProgram(t)
-	const members, replicas = 3, 2
+	const members, replicas = 3, 3
 	var toPeers, toMembers, toServers []*link
 	var cluster, clients []string
 	for i := range members {
