@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"strconv"
 	"strings"
 
@@ -48,9 +49,21 @@ var replicationControllerKind = registry.Kind{
 		Validate:             validateReplicationController,
 		ValidateUpdate:       validateReplicationControllerUpdate,
 		ValidateStatusUpdate: validateReplicationControllerStatusUpdate,
-		Warnings:             warnings.OfReplicas(func(o *corev1.ReplicationController) *corev1.PodTemplateSpec { return o.Spec.Template }),
+		Warnings:             replicationControllerWarnings,
 	},
 	Fields: replicationControllerFields,
+}
+
+// replicationControllerWarnings returns the warnings about a write. In kube-apiserver, those about an update are for the
+// stored template.
+func replicationControllerWarnings(ctx context.Context, rc, old *corev1.ReplicationController) []string {
+	template := func(o *corev1.ReplicationController) *corev1.PodTemplateSpec {
+		if old != nil {
+			return old.Spec.Template
+		}
+		return o.Spec.Template
+	}
+	return warnings.OfReplicas(template)(ctx, rc, old)
 }
 
 // defaultReplicationController sets the defaults of a ReplicationController. The default of the selector and of the

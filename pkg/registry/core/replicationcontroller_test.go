@@ -69,6 +69,12 @@ func TestReplicationControllerErrors(t *testing.T) {
 	})
 }
 
+func withSecret(name string, generation int64) *corev1.ReplicationController {
+	return &corev1.ReplicationController{ObjectMeta: registrytest.Generation(generation), Spec: corev1.ReplicationControllerSpec{
+		Template: &corev1.PodTemplateSpec{Spec: corev1.PodSpec{ImagePullSecrets: []corev1.LocalObjectReference{{Name: name}}}},
+	}}
+}
+
 func TestReplicationControllerWarnings(t *testing.T) {
 	t.Parallel()
 	registrytest.CheckWarnings(t, registrytest.Table(t, Group), []registrytest.WriteCase{
@@ -78,6 +84,15 @@ func TestReplicationControllerWarnings(t *testing.T) {
 			Want: []string{
 				"metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; " +
 					"a DNS label is recommended: [must not contain dots]"},
+		},
+		{
+			Name: "another template", Reason: "kube-apiserver looks at the stored template",
+			Object: withSecret("", 2), Old: withSecret("s", 1),
+		},
+		{
+			Name: "stored template", Reason: "kube-apiserver looks at the stored template",
+			Object: withSecret("s", 2), Old: withSecret("", 1),
+			Want: []string{`spec.template.spec.imagePullSecrets[0].name: invalid empty name ""`},
 		},
 	})
 }
