@@ -172,6 +172,9 @@ func (s *Server) becomeReady(starting, serving context.Context) error {
 	} else if err != nil {
 		return fmt.Errorf("creating the objects that every cluster has, such as RBAC roles: %w", err)
 	}
+	if s.config.endpoints != nil {
+		s.config.endpoints.Start(s.config.following)
+	}
 	s.config.bootstrapped.Created()
 	if s.config.served.peers != nil {
 		if err := s.config.served.peers.Start(ctx, s.config.following); err != nil {
@@ -180,9 +183,6 @@ func (s *Server) becomeReady(starting, serving context.Context) error {
 	}
 	if err := client.Await(ctx, "/readyz"); err != nil {
 		return err
-	}
-	if s.config.endpoints != nil {
-		s.config.endpoints.Start(s.config.following)
 	}
 	if s.config.options.isCluster() {
 		followTrust(s.config)
