@@ -89,7 +89,7 @@ func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 		return nil, err
 	}
 	l.atEnd(store.Close)
-	keys, err := newServerKeys(o)
+	keys, err := newServerKeys(o, store)
 	if err != nil {
 		return nil, err
 	}

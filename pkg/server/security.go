@@ -10,6 +10,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/rbac"
 	"github.com/miniapi-dev/miniapi/pkg/server/authn"
 	"github.com/miniapi-dev/miniapi/pkg/server/authz/rbacauthorizer"
+	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
+	"github.com/miniapi-dev/miniapi/pkg/server/frontproxy"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
 )
 
@@ -18,16 +20,29 @@ type serverKeys struct {
 	authority *pki.Authority
 	// signing signs service account tokens. It is nil if --service-account-signing-key-file names another key.
 	signing crypto.Signer
+	// frontProxy issues the certificate by which the server calls aggregated APIs. It is nil if flags or other servers
+	// publish the authority of such certificates.
+	frontProxy *frontproxy.Authority
 }
 
-func newServerKeys(o CompletedOptions) (keys serverKeys, err error) {
+func newServerKeys(o CompletedOptions, store *etcd.Etcd) (keys serverKeys, err error) {
 	own := o.ownKeys()
 	if keys.authority, err = own.Authority(); err != nil {
 		return serverKeys{}, err
 	}
 	if o.Authentication.ServiceAccounts.SigningKeyFile == "" {
-		keys.signing, err = own.SigningKey()
+		if keys.signing, err = own.SigningKey(); err != nil {
+			return serverKeys{}, err
+		}
 	}
+	if o.Authentication.RequestHeader.ClientCAFile != "" || o.ProxyClientCertFile != "" || !store.Embedded() || !o.isCluster() {
+		return keys, nil
+	}
+	authority, err := own.FrontProxy()
+	if err != nil {
+		return serverKeys{}, err
+	}
+	keys.frontProxy, err = frontproxy.NewAuthority(authority)
 	return keys, err
 }
 

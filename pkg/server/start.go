@@ -277,6 +277,11 @@ func clusterConfig(c *Config) bootstrap.Config {
 		Served:        c.options.enabled.ResourceEnabled,
 		Aggregated:    c.options.Controllers.Has("clusterrole-aggregation-controller"),
 	}
+	// kube-apiserver makes no authority of front proxies. A command line of kube-apiserver publishes one with its first
+	// APIService.
+	if proxy := c.keys.frontProxy; proxy != nil && !c.options.TransientKeys {
+		config.RequestHeader = proxy.RequestHeader
+	}
 	for _, ipNet := range c.options.serviceRange {
 		// parseServiceRange has parsed the range, so the conversion can't fail.
 		ones, _ := ipNet.Mask.Size()

@@ -1,7 +1,7 @@
 // Package frontproxy has the client certificate by which a server proves its identity to the servers of aggregated
 // APIs. Because of the certificate, these servers trust the user names in the server's requests.
 //
-// [Config.Identity] makes the certificate. Don't use the package for the other servers of an external etcd: they have
+// [NewAuthority] is the constructor, and [Config.Identity] makes the certificate. Don't use the package for the other servers of an external etcd: they have
 // an authority of their own, see package peers.
 package frontproxy
 
@@ -33,13 +33,36 @@ type Writer interface {
 	Update(ctx context.Context, live, updated runtime.Object) error
 }
 
+// Authority issues the client certificate by which a server calls aggregated APIs.
+type Authority struct {
+	authority *pki.Authority
+	// RequestHeader tells the servers of aggregated APIs which certificate and which headers a request from the server has.
+	RequestHeader *authenticatorfactory.RequestHeaderConfig
+}
+
+// NewAuthority returns an Authority that issues with an authority of its own: users must not have its certificates.
+func NewAuthority(authority *pki.Authority) (*Authority, error) {
+	ca, err := dynamiccertificates.NewStaticCAContent("front-proxy", authority.CA())
+	if err != nil {
+		return nil, err
+	}
+	return &Authority{authority, &authenticatorfactory.RequestHeaderConfig{
+		UsernameHeaders:     headerrequest.StaticStringSlice{"X-Remote-User"},
+		UIDHeaders:          headerrequest.StaticStringSlice{"X-Remote-Uid"},
+		GroupHeaders:        headerrequest.StaticStringSlice{"X-Remote-Group"},
+		ExtraHeaderPrefixes: headerrequest.StaticStringSlice{"X-Remote-Extra-"},
+		AllowedClientNames:  headerrequest.StaticStringSlice{clientName},
+		CAContentProvider:   ca,
+	}}, nil
+}
+
 // Config has the settings of the client certificate by which a server calls aggregated APIs.
 type Config struct {
 	// CertFile and KeyFile are the values of --proxy-client-cert-file and --proxy-client-key-file, or "".
 	CertFile, KeyFile string
-	// PublishedElsewhere is true if flags or other servers publish the authority of front-proxy certificates. Then
-	// Identity makes no certificate.
-	PublishedElsewhere bool
+	// Authority issues the certificate if CertFile is "". It is nil if flags or other servers publish the authority of
+	// front-proxy certificates. Then there is no certificate.
+	Authority *Authority
 	// ClientCA returns the authority of the server's clients. Identity publishes it together with the authority of the
 	// front-proxy certificate.
 	ClientCA func() dynamiccertificates.CAContentProvider
@@ -49,8 +72,7 @@ type Config struct {
 }
 
 // Identity returns a function that returns the certificate and its key. If CertFile is set, the function reads the
-// files. Otherwise, if PublishedElsewhere is set, the function returns no certificate. Otherwise, the first call makes
-// the certificate and the key, and each call publishes the certificate's authority.
+// files. Otherwise, the Authority issues the certificate at the first call, and each call publishes the Authority.
 func (c Config) Identity() func(context.Context) (cert, key []byte, err error) {
 	if c.CertFile != "" {
 		return func(context.Context) (cert, key []byte, err error) {
@@ -63,47 +85,21 @@ func (c Config) Identity() func(context.Context) (cert, key []byte, err error) {
 			return cert, key, nil
 		}
 	}
-	if c.PublishedElsewhere {
+	if c.Authority == nil {
 		return func(context.Context) (cert, key []byte, err error) { return nil, nil, nil }
 	}
-	var mu sync.Mutex
-	var proxy *certificate
+	issue := sync.OnceValues(func() (pki.KeyPair, error) { return c.Authority.authority.Client(clientName) })
 	return func(ctx context.Context) (cert, key []byte, err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if proxy == nil {
-			if proxy, err = newCertificate(); err != nil {
-				return nil, nil, fmt.Errorf("creating the certificate of the front proxy: %w", err)
-			}
+		pair, err := issue()
+		if err != nil {
+			return nil, nil, fmt.Errorf("creating the certificate of the front proxy: %w", err)
 		}
 		// trust runs at each call, because a restore may have removed the published authority since the last call.
-		if err := c.trust(ctx, proxy); err != nil {
+		if err := c.trust(ctx); err != nil {
 			return nil, nil, fmt.Errorf("publishing the authority of the front proxy's certificate in ConfigMap kube-system/extension-apiserver-authentication: %w", err)
 		}
-		return proxy.Cert, proxy.Key, nil
+		return pair.Cert, pair.Key, nil
 	}
-}
-
-// certificate is a client certificate with its key, and the certificate's authority.
-type certificate struct {
-	pki.KeyPair
-	ca dynamiccertificates.CAContentProvider
-}
-
-func newCertificate() (*certificate, error) {
-	authority, err := pki.NewAuthority("miniapi-front-proxy")
-	if err != nil {
-		return nil, err
-	}
-	pair, err := authority.Client(clientName)
-	if err != nil {
-		return nil, err
-	}
-	ca, err := dynamiccertificates.NewStaticCAContent("front-proxy", authority.CA())
-	if err != nil {
-		return nil, err
-	}
-	return &certificate{pair, ca}, nil
 }
 
 // unaskedConfigMaps is a client for ConfigMaps that writes without admission.
@@ -127,18 +123,8 @@ func (u unaskedConfigMaps) Update(ctx context.Context, m *corev1.ConfigMap, _ me
 	return m, u.writer.Update(ctx, live, m)
 }
 
-// trust publishes the certificate's authority in a ConfigMap, which the servers of aggregated APIs read.
-func (c Config) trust(ctx context.Context, proxy *certificate) error {
+// trust publishes the Authority in a ConfigMap, which the servers of aggregated APIs read.
+func (c Config) trust(ctx context.Context) error {
 	configMaps := unaskedConfigMaps{c.ConfigMaps, c.Writer}
-	return bootstrap.EnsureTrust(ctx, configMaps, bootstrap.Config{
-		ClientCA: c.ClientCA(),
-		RequestHeader: &authenticatorfactory.RequestHeaderConfig{
-			UsernameHeaders:     headerrequest.StaticStringSlice{"X-Remote-User"},
-			UIDHeaders:          headerrequest.StaticStringSlice{"X-Remote-Uid"},
-			GroupHeaders:        headerrequest.StaticStringSlice{"X-Remote-Group"},
-			ExtraHeaderPrefixes: headerrequest.StaticStringSlice{"X-Remote-Extra-"},
-			AllowedClientNames:  headerrequest.StaticStringSlice{clientName},
-			CAContentProvider:   proxy.ca,
-		},
-	})
+	return bootstrap.EnsureTrust(ctx, configMaps, bootstrap.Config{ClientCA: c.ClientCA(), RequestHeader: c.Authority.RequestHeader})
 }

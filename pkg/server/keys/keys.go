@@ -18,8 +18,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// authorityName is the common name in the certificate of the server's own authority.
-const authorityName = "miniapi"
+// authorityName and frontProxyName are the common names in the certificates of the server's own authorities.
+const authorityName, frontProxyName = "miniapi", "miniapi-front-proxy"
 
 // keysFolder is the name of the folder for keys in a data folder.
 const keysFolder = "pki"
@@ -76,6 +76,15 @@ func (s Store) Authority() (*pki.Authority, error) {
 	authority, err := s.Store.Authority(authorityName)
 	if err != nil {
 		return nil, s.failed(fmt.Errorf("certificate authority: %w", err))
+	}
+	return authority, nil
+}
+
+// FrontProxy returns the stored authority of the certificate by which the server calls aggregated APIs, or makes one.
+func (s Store) FrontProxy() (*pki.Authority, error) {
+	authority, err := s.Store.FrontProxy(frontProxyName)
+	if err != nil {
+		return nil, s.failed(fmt.Errorf("certificate authority of front proxies: %w", err))
 	}
 	return authority, nil
 }

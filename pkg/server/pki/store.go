@@ -23,6 +23,8 @@ import (
 const (
 	AuthorityCert      = "ca.crt"
 	AuthorityKey       = "ca.key"
+	FrontProxyCert     = "front-proxy-ca.crt"
+	FrontProxyKey      = "front-proxy-ca.key"
 	ServingCert        = "apiserver.crt"
 	ServingKey         = "apiserver.key"
 	ServiceAccountsKey = "sa.key"
@@ -34,6 +36,7 @@ const (
 // endsWith has, for each key file, a text for errors that says what happens if the key and its public file are removed.
 var endsWith = map[string]string{
 	AuthorityKey:       "kubeconfigs and certificates that were issued until now become invalid",
+	FrontProxyKey:      "a new authority is made",
 	ServingKey:         "a new key is made",
 	ServiceAccountsKey: "the tokens of service accounts become invalid",
 }
@@ -41,8 +44,9 @@ var endsWith = map[string]string{
 // issuedAgain has, for each key file with a certificate, a text for errors that says what happens if the file of the
 // certificate is removed.
 var issuedAgain = map[string]string{
-	AuthorityKey: "a new certificate is issued for the key; if " + AuthorityKey + " has been replaced, " + endsWith[AuthorityKey],
-	ServingKey:   "a new certificate is issued for the key",
+	AuthorityKey:  "a new certificate is issued for the key; if " + AuthorityKey + " has been replaced, " + endsWith[AuthorityKey],
+	FrontProxyKey: "a new certificate is issued for the key",
+	ServingKey:    "a new certificate is issued for the key",
 }
 
 // Store is a folder of keys and certificates. Only its owner can read the keys. Several servers may share it: the first
@@ -61,23 +65,32 @@ func (s *Store) Path(file string) string { return filepath.Join(s.dir, file) }
 // Authority returns the stored authority, or makes one. If its self-signed certificate expires soon, Authority renews
 // the certificate with the same key, so that issued certificates stay valid.
 func (s *Store) Authority(name string) (*Authority, error) {
+	return s.authority(name, AuthorityCert, AuthorityKey)
+}
+
+// FrontProxy returns the stored authority of front proxies' certificates, as Authority does.
+func (s *Store) FrontProxy(name string) (*Authority, error) {
+	return s.authority(name, FrontProxyCert, FrontProxyKey)
+}
+
+func (s *Store) authority(name, certFile, keyFile string) (*Authority, error) {
 	if s == nil {
 		return NewAuthority(name)
 	}
-	key, err := s.key(AuthorityKey, AuthorityCert)
+	key, err := s.key(keyFile, certFile)
 	if err != nil {
 		return nil, err
 	}
 	a := &Authority{key: key, now: s.now, kept: true}
-	a.certificate, err = s.certificate(AuthorityCert, AuthorityKey, key)
+	a.certificate, err = s.certificate(certFile, keyFile, key)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if err := a.certify(&x509.Certificate{Subject: pkix.Name{CommonName: name}}); err != nil {
 			return nil, err
 		}
 		// If the file exists now, another server has created it first, and this server uses that authority.
-		if err := s.create(AuthorityCert, a.CA(), certMode); errors.Is(err, fs.ErrExist) {
-			return s.Authority(name)
+		if err := s.create(certFile, a.CA(), certMode); errors.Is(err, fs.ErrExist) {
+			return s.authority(name, certFile, keyFile)
 		} else if err != nil {
 			return nil, err
 		}
@@ -85,7 +98,7 @@ func (s *Store) Authority(name string) (*Authority, error) {
 	case err != nil:
 		return nil, err
 	case !a.certificate.IsCA:
-		return nil, fmt.Errorf("%s: must be the certificate of an authority, with the basic constraint CA", s.Path(AuthorityCert))
+		return nil, fmt.Errorf("%s: must be the certificate of an authority, with the basic constraint CA", s.Path(certFile))
 	case !s.isDue(a.certificate) || a.certificate.CheckSignatureFrom(a.certificate) != nil:
 		return a, nil
 	}
@@ -95,7 +108,7 @@ func (s *Store) Authority(name string) (*Authority, error) {
 	if err := a.certify(&x509.Certificate{Subject: old.Subject, SubjectKeyId: old.SubjectKeyId}); err != nil {
 		return nil, err
 	}
-	return a, s.replace(AuthorityCert, a.CA())
+	return a, s.replace(certFile, a.CA())
 }
 
 // Serving returns the stored serving certificate, or makes one. It issues a stored certificate again if the certificate

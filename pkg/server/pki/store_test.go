@@ -22,9 +22,9 @@ var local = Names{DNS: []string{"localhost"}, IPs: []net.IP{net.IPv4(127, 0, 0, 
 
 // kept has the keys of a server.
 type kept struct {
-	authority *Authority
-	serving   KeyPair
-	accounts  string // the public key of service account tokens
+	authority, frontProxy *Authority
+	serving               KeyPair
+	accounts              string // the public key of service account tokens
 }
 
 // open reads all keys from a store, or makes them, like the start of a server.
@@ -42,6 +42,9 @@ func tryOpen(s *Store, names Names) (k kept, err error) {
 		return k, err
 	}
 	if k.serving, err = s.Serving(k.authority, names); err != nil {
+		return k, err
+	}
+	if k.frontProxy, err = s.FrontProxy("test-front-proxy"); err != nil {
 		return k, err
 	}
 	key, err := s.ServiceAccountKey()
@@ -77,6 +80,9 @@ func TestStoreKeepsEverything(t *testing.T) {
 	if !bytes.Equal(first.authority.CA(), second.authority.CA()) {
 		t.Error("the authority is another one: no kubeconfig works any more")
 	}
+	if !bytes.Equal(first.frontProxy.CA(), second.frontProxy.CA()) {
+		t.Error("the authority of front proxies is another one: extension API servers would trust both")
+	}
 	if diff := cmp.Diff(first.serving, second.serving); diff != "" {
 		t.Errorf("the serving certificate is another one (-before +after):\n%s", diff)
 	}
@@ -96,8 +102,8 @@ func TestStoreKeepsEverything(t *testing.T) {
 		modes[f.Name()] = info.Mode().String()
 	}
 	want := map[string]string{
-		AuthorityKey: "-rw-------", ServingKey: "-rw-------", ServiceAccountsKey: "-rw-------",
-		AuthorityCert: "-rw-r--r--", ServingCert: "-rw-r--r--", ServiceAccountsPublicKey: "-rw-r--r--",
+		AuthorityKey: "-rw-------", FrontProxyKey: "-rw-------", ServingKey: "-rw-------", ServiceAccountsKey: "-rw-------",
+		AuthorityCert: "-rw-r--r--", FrontProxyCert: "-rw-r--r--", ServingCert: "-rw-r--r--", ServiceAccountsPublicKey: "-rw-r--r--",
 	}
 	if diff := cmp.Diff(want, modes); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
