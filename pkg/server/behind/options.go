@@ -8,6 +8,7 @@ package behind
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/pflag"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
@@ -45,6 +46,9 @@ func (o *Options) AddOwnFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Kubeconfig, "behind", o.Kubeconfig, "Run behind the cluster of this `KUBECONFIG`, as an aggregated API server: the cluster authenticates and authorizes requests, and has the namespaces, webhooks and policies. "+InCluster+" stands for the pod's service account.")
 }
 
+// placeholders adds the placeholders of values to the help of k8s.io/apiserver's flags.
+var placeholders = strings.NewReplacer("kubeconfig file", "kubeconfig `FILE`", "HTTP paths", "HTTP `PATHS`")
+
 // AddFlags adds the flags of aggregated API servers. The function known returns the server's flag of a name, or nil: a
 // flag that the server has for itself too sets both.
 func (o *Options) AddFlags(fs *pflag.FlagSet, known func(name string) *pflag.Flag) {
@@ -57,6 +61,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet, known func(name string) *pflag.Fla
 			own.Value = both{own.Value, f.Value}
 			return
 		}
+		f.Usage = placeholders.Replace(f.Usage)
 		if f.Value.Type() == "string" {
 			f.Usage += " By default, it is the kubeconfig of --behind."
 		}

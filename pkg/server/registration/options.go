@@ -39,7 +39,7 @@ func (o *Options) Enabled() bool { return o != nil && o.Mode != "" }
 
 // AddFlags adds the flags.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Mode, "register", o.Mode, "Create and keep the APIServices of the served groups in the cluster of --behind, and the Service that leads to this server: keep, or until-exit to remove them at exit.")
+	fs.StringVar(&o.Mode, "register", o.Mode, "`MODE` of the APIServices of the served groups in the cluster of --behind, and of the Service that leads to this server: keep creates and keeps them, until-exit also removes them at exit.")
 	fs.Lookup("register").NoOptDefVal = Keep
 	fs.StringVar(&o.Service, "register-service", o.Service, "The Service `NAMESPACE/NAME` of --register. The server creates it, unless the cluster has it. By default, it is in the namespace default, and named after the group.")
 	fs.StringVar(&o.Address, "register-address", o.Address, "The `HOST:PORT` by which the cluster reaches this server, for the Service of --register. By default, it is the address that the server listens on.")
