@@ -180,12 +180,16 @@ func (r *Registration) concerns(event watch.Event) bool {
 	return event.Type == watch.Deleted || spec.Service == nil || spec.Service.Namespace != namespace || spec.Service.Name != name || !bytes.Equal(spec.CABundle, r.CA())
 }
 
-// remove removes what the server has created.
+// remove removes what servers have created, and leaves what something else has.
 func (r *Registration) remove(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()
 	for _, version := range r.Versions {
-		if err := r.services.Delete(ctx, nameOf(version.GroupVersion), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		registered, err := r.services.Get(ctx, nameOf(version.GroupVersion), metav1.GetOptions{})
+		if err == nil && registered.Labels[managedBy] == manager {
+			err = r.services.Delete(ctx, registered.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(registered.UID))})
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
 			klog.FromContext(ctx).Error(err, "removing the registration in the cluster", "APIService", nameOf(version.GroupVersion))
 		}
 	}
