@@ -91,8 +91,8 @@ func (o *Options) Complete() (_ CompletedOptions, err error) {
 // plugins returns the options of admission with the plugins that depend on other options. It turns the plugin
 // ServiceAccount on if the controller of service accounts runs, because the plugin needs the accounts that the controller
 // makes. It turns the plugin NamespaceLifecycle off if there are no namespaces. Behind a cluster, it turns off the plugins
-// that aggregated API servers lack. A plugin that the options name stays as
-// they say, and if they list all plugins that are on, the list stays unchanged.
+// that aggregated API servers lack. A plugin that the options name stays as they say, and if they list all plugins that are
+// on, the list stays unchanged.
 func (o *completedOptions) plugins() *admission.Options {
 	plugins := *o.Admission
 	if len(plugins.Only) > 0 {

@@ -95,9 +95,6 @@ var unserved = []schema.GroupVersion{
 	{Group: "admission.k8s.io", Version: "v1beta1"},
 	{Group: "apiregistration.k8s.io", Version: "v1beta1"},
 	{Group: "imagepolicy.k8s.io", Version: "v1alpha1"},
-	{Group: "internal.apiserver.k8s.io", Version: "v1alpha1"},
-	{Group: "lifecycle.k8s.io", Version: "v1alpha1"},
-	{Group: "scheduling.k8s.io", Version: "v1alpha3"},
 }
 
 func (s *Schemas) newDefinitionName() func(string) (string, spec.Extensions) {
