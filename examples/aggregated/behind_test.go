@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	admissionv1 "k8s.io/api/admission/v1"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -59,10 +57,9 @@ func apiServices(t *testing.T, front *miniapitest.Server) clientset.Interface {
 	return client
 }
 
-// Behind a cluster, the kinds are the cluster's: its users, roles, namespaces, webhooks and policies hold for them.
+// Behind a cluster, the kinds are the cluster's: its users, roles and namespaces hold for them.
 func TestBehind(t *testing.T) {
 	t.Parallel()
-	reviewed := make(chan string, 100)
 	front := miniapitest.Start(t, miniapitest.WithUser("reader"))
 	serve(t, "--behind="+front.KubeconfigFile(), "--register=until-exit")
 	awaitAvailable(t, front, "v1beta1.wardle.example.com")
@@ -83,41 +80,6 @@ func TestBehind(t *testing.T) {
 	grant(t, front, "reader")
 	if _, err := dynamic.NewForConfigOrDie(front.User("reader")).Resource(v1alpha1.WithResource("catches")).List(ctx, metav1.ListOptions{}); err != nil {
 		t.Errorf("a user with a role in the cluster: %v", err)
-	}
-
-	// The aggregated server follows the cluster's configurations, and may know a new one some milliseconds later.
-	scope, none := admissionregistrationv1.NamespacedScope, admissionregistrationv1.SideEffectClassNone
-	_, err := front.Client().AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(ctx, &admissionregistrationv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: "flunders"},
-		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-			Name: "flunders.example.com", ClientConfig: front.Webhook("/reviews", miniapitest.AdmissionHandler(
-				func(_ context.Context, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-					if r.Name == "refused" {
-						return miniapitest.Denied("by the cluster's webhook")
-					}
-					reviewed <- r.UserInfo.Username + " " + string(r.Operation) + " " + r.Resource.Version + " " + r.Resource.Resource + " " + r.Name
-					return miniapitest.Allowed()
-				})).ClientConfig(),
-			Rules: []admissionregistrationv1.RuleWithOperations{{
-				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-				Rule:       admissionregistrationv1.Rule{APIGroups: []string{v1beta1.Group}, APIVersions: []string{"*"}, Resources: []string{"flunders"}, Scope: &scope},
-			}},
-			SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
-		}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	admin := front.DynamicClient().Resource(flunders).Namespace("default")
-	eventually(t, "the cluster's webhook refuses a flunder", func() bool {
-		_, err := admin.Create(ctx, object(v1beta1, "Flunder", "refused", nil), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		return err != nil && strings.Contains(err.Error(), "by the cluster's webhook")
-	})
-	if _, err := admin.Create(ctx, object(v1beta1, "Flunder", "allowed", nil), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := <-reviewed, "system:admin CREATE v1beta1 flunders allowed"; got != want {
-		t.Errorf("the review: got %q, want %q", got, want)
 	}
 }
 

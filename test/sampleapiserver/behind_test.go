@@ -92,6 +92,10 @@ func startSample(t *testing.T, front *miniapitest.Server, etcd string) int32 {
 	done := make(chan error, 1)
 	go func() { done <- cmd.Execute() }()
 	t.Cleanup(func() {
+		// The sample server waits a minute for the front's watches to end.
+		if err := front.Stop(); err != nil {
+			t.Error(err)
+		}
 		stop()
 		if err := <-done; err != nil {
 			t.Errorf("the sample server: %v", err)
@@ -153,7 +157,7 @@ func object(resource schema.GroupVersionResource, kind, name string, fields map[
 }
 
 // The sample server is available behind miniapi, and its kinds are the front's: with discovery, both versions, apply, the
-// sample's own admission, and the front's users, namespaces, webhooks and garbage collection.
+// sample's own admission, and the front's users, namespaces, policies, webhooks and garbage collection.
 func TestBehind(t *testing.T) {
 	front := miniapitest.Start(t, miniapitest.WithUser("stranger"), miniapitest.WithControllers("garbage-collector-controller"))
 	port := startSample(t, front, startEtcd(t))
@@ -203,6 +207,18 @@ func TestBehind(t *testing.T) {
 	if _, err := stranger.Resource(flunders).List(ctx, metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("a user without a role: %v", err)
 	}
+
+	if err := front.Apply(ctx, "../../examples/aggregated/testdata/policies.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the front's policy labels flunders", func(ctx context.Context) bool {
+		labeled, err := in.Create(ctx, object(flunders, "Flunder", "labeled", nil), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err == nil && labeled.GetLabels()["policy"] == "labeled"
+	})
+	eventually(t, "the front's policy refuses a name", func(ctx context.Context) bool {
+		_, err := in.Create(ctx, object(flunders, "Flunder", "nemo", nil), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return apierrors.IsInvalid(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'flunders' with binding 'flunders' denied request: the name nemo is reserved in default")
+	})
 
 	refuse := front.Webhook("/flunders", miniapitest.AdmissionHandler(func(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 		return miniapitest.Denied("by the front's webhook")
