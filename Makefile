@@ -87,6 +87,8 @@ verify: verify-leftovers verify-format verify-tidy verify-build verify-vet verif
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run golangci-lint, which also checks the import rules
 	$(GOLANGCI_LINT) run --allow-parallel-runners ./... $(patsubst %,./%/...,$(shell hack/modules.sh))
+	cd test/sampleapiserver && $(GOLANGCI_LINT) run --allow-parallel-runners ./...
+	cd test/clusterapi && $(GOLANGCI_LINT) run --allow-parallel-runners ./...
 
 .PHONY: verify-leftovers
 verify-leftovers: ## Check that no file is marked as unfinished or has the path of one machine
