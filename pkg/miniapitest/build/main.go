@@ -1,5 +1,5 @@
 // Build finds the miniapi program for package miniapitest, as the first test would, and prints its path. If there is
-// none, Build builds it:
+// none, Build downloads or builds it:
 //
 //	go run github.com/miniapi-dev/miniapi/pkg/miniapitest/build
 package main

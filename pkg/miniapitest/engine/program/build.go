@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,10 +15,6 @@ import (
 )
 
 const (
-	// name is the file name of the program.
-	name = "miniapi"
-	// unfinished is the prefix of the names of folders in which a build is in progress.
-	unfinished = "build-"
 	// smaller makes the build leave out symbols and debug information. So the build is faster, and the program is a
 	// third smaller. To debug the server, use package inprocess.
 	smaller = "-ldflags=-s -w"
@@ -28,69 +23,32 @@ const (
 	collect = "GOGC=400"
 )
 
-// build has the settings of a build of the program.
-type build struct {
-	// The field "what" is the name of the program in messages, for example with its version. The field "path" is the
-	// file of the built program.
-	what, path string
-	// workspace is the value of GOWORK for the build.
-	workspace string
-	// source returns the folder of the module with the program. The argument is an empty folder, into which source may
-	// put files.
-	source func(ctx context.Context, empty string) (string, error)
-	// advice says how to repair a failed build.
-	advice string
+// building returns the installation that builds the program. The argument workspace is the value of GOWORK. The function
+// source returns the folder of the module with the program; its argument is an empty folder, into which it may put files.
+func building(what, path, workspace string, source func(ctx context.Context, empty string) (string, error), advice string) installation {
+	put := func(ctx context.Context, to string) error {
+		folder, err := source(ctx, to)
+		if err != nil {
+			return err
+		}
+		// The go command's flag -v writes the names of compiled packages, which show the progress. If the test process
+		// ends, writing fails, which ends the build.
+		said := &progress{what: what, to: console{}, told: time.Now()}
+		compile := command(ctx, folder, workspace, "build", "-v", smaller, "-o", filepath.Join(to, executable), "./cmd/miniapi")
+		compile.Stderr = said
+		if err := compile.Run(); err != nil {
+			return fmt.Errorf("%q: %w: %s", strings.Join(compile.Args, " "), err, said.rest())
+		}
+		return nil
+	}
+	return installation{doing: "building", done: "built", what: what, path: path, put: put, advice: advice}
 }
 
-// make builds the program in a new subfolder of the argument folder, and then moves the program to b.path. So an
-// incomplete program never has that path. First, make removes the files of earlier builds that were killed. If the
-// system has file locks, the caller has locked the folder, so no other build uses these files.
-func (b build) make(ctx context.Context, folder string) (err error) {
-	began := time.Now()
-	fmt.Fprintf(console{}, "miniapitest: building %s, once, for servers of tests\n", b.what)
-	if err := removeAll(filepath.Join(folder, unfinished+"*")); err != nil {
-		return err
-	}
-	to, err := os.MkdirTemp(folder, unfinished)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(to)) }()
-	if err := b.run(ctx, to); err != nil {
-		return fmt.Errorf("building %s: %w; %s", b.what, err, b.advice)
-	}
-	if err := os.MkdirAll(filepath.Dir(b.path), 0o755); err != nil {
-		return err
-	}
-	if err := os.Rename(filepath.Join(to, name), b.path); err != nil {
-		return err
-	}
-	fmt.Fprintf(console{}, "miniapitest: built %s in %s\n", b.what, time.Since(began).Round(100*time.Millisecond))
-	return nil
-}
-
-// run builds the program into a folder.
-func (b build) run(ctx context.Context, to string) error {
-	source, err := b.source(ctx, to)
-	if err != nil {
-		return err
-	}
-	// The go command's flag -v writes the names of compiled packages, which show the progress. If the test process
-	// ends, writing fails, which ends the build.
-	said := &progress{what: b.what, to: console{}, told: time.Now()}
-	compile := command(ctx, source, b.workspace, "build", "-v", smaller, "-o", filepath.Join(to, name), "./cmd/miniapi")
-	compile.Stderr = said
-	if err := compile.Run(); err != nil {
-		return fmt.Errorf("%q: %w: %s", strings.Join(compile.Args, " "), err, said.rest())
-	}
-	return nil
-}
-
-// download returns a function. The function returns the folder of the program's module, at a version, in the module
+// inModuleCache returns a function. The function returns the folder of the program's module, at a version, in the module
 // cache; it downloads the module if needed. Building in that folder has three advantages: the module's own go.sum
 // verifies its dependencies, the user's module doesn't influence their versions, and a full module cache makes the
 // network unnecessary.
-func download(version string) func(context.Context, string) (string, error) {
+func inModuleCache(version string) func(context.Context, string) (string, error) {
 	return func(ctx context.Context, empty string) (string, error) {
 		if cached := cached(ctx, version); cached != "" {
 			return cached, nil
@@ -210,18 +168,4 @@ func (p *progress) take(line string) {
 // rest returns the lines that name neither a download nor a compiled package, such as errors.
 func (p *progress) rest() string {
 	return strings.TrimSpace(strings.Join(append(p.kept, string(p.part)), "\n"))
-}
-
-// removeAll removes the files and folders that match a pattern.
-func removeAll(pattern string) error {
-	matches, err := filepath.Glob(pattern)
-	for _, match := range matches {
-		err = errors.Join(err, os.RemoveAll(match))
-	}
-	return err
-}
-
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
 }

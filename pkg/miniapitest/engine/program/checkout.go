@@ -21,20 +21,18 @@ func ofCheckout(ctx context.Context, cache, checkout string) (string, error) {
 	}
 	place := sha256.Sum256([]byte(checkout))
 	folder := filepath.Join(cache, "checkout-"+hex.EncodeToString(place[:8]))
-	program := filepath.Join(folder, digest[:16], name)
+	program := filepath.Join(folder, digest[:16], executable)
 	if isFile(program) {
 		return program, nil
 	}
-	build := build{
-		what: "miniapi of " + checkout, path: program, workspace: filepath.Join(checkout, "go.work"),
-		source: func(context.Context, string) (string, error) { return checkout, nil },
-		advice: fmt.Sprintf("correct the sources, or set $%s to a miniapi program", Variable),
-	}
+	inCheckout := func(context.Context, string) (string, error) { return checkout, nil }
+	build := building(name+" of "+checkout, program, filepath.Join(checkout, "go.work"), inCheckout,
+		fmt.Sprintf("correct the sources, or set $%s to a miniapi program", Variable))
 	return program, locked(ctx, folder, func() error {
 		if isFile(program) {
 			return nil
 		}
-		if err := build.make(ctx, folder); err != nil {
+		if err := build.run(ctx, folder); err != nil {
 			return err
 		}
 		return removeOthers(folder, filepath.Dir(program))

@@ -45,7 +45,7 @@ func TestInTerminal(t *testing.T) {
 	if cache == "" {
 		t.Skip("only TestConsole runs this test")
 	}
-	if _, err := ofVersion(context.Background(), cache, "v1.2.3"); err != nil {
+	if _, err := ofVersion(context.Background(), cache, "v1.2.3", ""); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
@@ -19,13 +20,21 @@ const (
 
 	// Variable is the environment variable with the path of the program.
 	Variable = "MINIAPI"
+
+	// name is the name of the program.
+	name = "miniapi"
 )
+
+// executable is the file name of the program.
+var executable = name + map[string]string{"windows": ".exe"}[runtime.GOOS]
 
 // Find returns the path of the program. It looks in these places, in this order:
 //
 // - $MINIAPI;
 // - in a checkout of miniapi: the program of that checkout, which is built if the sources have changed;
-// - the program of the fixture's exact version: in the user's cache folder, or on the PATH, or else built now.
+// - the program of the fixture's exact version: in the user's cache folder, or on the PATH;
+// - the release of that version, which is downloaded from $MINIAPI_RELEASES or from GitHub;
+// - a build of that version.
 func Find(ctx context.Context) (string, error) {
 	if named := os.Getenv(Variable); named != "" {
 		return checkNamed(named)
@@ -42,7 +51,7 @@ func Find(ctx context.Context) (string, error) {
 	if source.checkout != "" {
 		return ofCheckout(ctx, cache, source.checkout)
 	}
-	return ofVersion(ctx, cache, source.version)
+	return ofVersion(ctx, cache, source.version, checksums)
 }
 
 // checkNamed returns the absolute path of the program in $MINIAPI, or an error if there is no such file.

@@ -17,10 +17,10 @@ import (
 const lockPeriod = 50 * time.Millisecond
 
 // locked calls the function do. If the system has file locks, locked holds a lock of the folder during the call, so
-// that no other process builds a program in the folder at the same time.
+// that no other process downloads or builds a program in the folder at the same time.
 func locked(ctx context.Context, folder string, do func() error) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return fmt.Errorf("the folder of the miniapi program: %w", err)
+		return unusable(err)
 	}
 	var file *os.File
 	said := false
@@ -29,7 +29,7 @@ func locked(ctx context.Context, folder string, do func() error) error {
 		if errors.Is(err, filelock.ErrLocked) {
 			if !said {
 				said = true
-				fmt.Fprintf(console{}, "miniapitest: another process builds the miniapi program in %s: waiting\n", folder)
+				fmt.Fprintf(console{}, "miniapitest: another process downloads or builds the miniapi program in %s: waiting\n", folder)
 			}
 			return false, nil
 		}
@@ -39,11 +39,15 @@ func locked(ctx context.Context, folder string, do func() error) error {
 	case err == nil:
 		defer file.Close()
 	case errors.Is(err, errors.ErrUnsupported):
-		// Two processes may build the program at the same time. The later process then replaces the file.
+		// Two processes may download or build the program at the same time. The later process then replaces the file.
 	case ctx.Err() != nil:
-		return fmt.Errorf("waiting for the process that builds the miniapi program in %s: %w", folder, err)
+		return fmt.Errorf("waiting for the process that downloads or builds the miniapi program in %s: %w", folder, err)
 	default:
-		return fmt.Errorf("the folder of the miniapi program: %w", err)
+		return unusable(err)
 	}
 	return do()
+}
+
+func unusable(err error) error {
+	return fmt.Errorf("the folder of the miniapi program: %w; let the user's cache folder be one that can be written, or set $%s to the path of a miniapi program", err, Variable)
 }

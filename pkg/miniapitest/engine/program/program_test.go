@@ -82,29 +82,39 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// A program in PATH is used only if it has the exact version of the fixture. If miniapi in PATH has another version, the
+// A program in PATH is used only if it has the exact version of the fixture, from "go install" or from a release. If miniapi in PATH has another version, the
 // result has the reason and a remedy.
 func TestOnPath(t *testing.T) {
 	source, folder := t.TempDir(), t.TempDir()
 	write(t, source, "go.mod", "module "+module+"\n\ngo 1.22.0\n")
-	write(t, source, "cmd/miniapi/main.go", "package main\n\nfunc main() {}\n")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(folder, name), "./cmd/miniapi")
-	build.Dir, build.Env = source, append(os.Environ(), "GOWORK=off")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	build := func(says string) {
+		write(t, source, "cmd/miniapi/main.go", fmt.Sprintf("package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(%q) }\n", says))
+		command := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(folder, name), "./cmd/miniapi")
+		command.Dir, command.Env = source, append(os.Environ(), "GOWORK=off")
+		if out, err := command.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
 	}
+	build("v1.37.2+miniapi-v1.2.3")
+	path := os.Getenv("PATH")
 	t.Setenv("PATH", folder)
-	if found, other := onPath("(devel)"); found != filepath.Join(folder, name) || other != "" {
+	if found, other := onPath(context.Background(), "v1.2.3"); found != filepath.Join(folder, name) || other != "" {
+		t.Errorf("want the released program, got %q, %q", found, other)
+	}
+	t.Setenv("PATH", path)
+	build("v1.37.2")
+	t.Setenv("PATH", folder)
+	if found, other := onPath(context.Background(), "(devel)"); found != filepath.Join(folder, name) || other != "" {
 		t.Errorf("want the program, got %q, %q", found, other)
 	}
-	found, other := onPath("v1.2.3")
+	found, other := onPath(context.Background(), "v1.2.3")
 	for _, want := range []string{folder, "is miniapi (devel) and isn't used", "go install " + mainPackage + "@v1.2.3"} {
 		if found != "" || !strings.Contains(other, want) {
 			t.Errorf("want no program, and %q, got %q, %q", want, found, other)
 		}
 	}
 	write(t, folder, name, "#!/bin/sh\n")
-	if found, other := onPath("v1.2.3"); found != "" || other != "" {
+	if found, other := onPath(context.Background(), "v1.2.3"); found != "" || other != "" {
 		t.Errorf("want another program passed over, got %q, %q", found, other)
 	}
 }
@@ -164,7 +174,7 @@ func TestOfVersion(t *testing.T) {
 		asking.Add(1)
 		go func() {
 			defer asking.Done()
-			got, err := ofVersion(context.Background(), cache, "v1.2.3")
+			got, err := ofVersion(context.Background(), cache, "v1.2.3", "")
 			if want := filepath.Join(cache, "v1.2.3", "miniapi"); got != want || err != nil {
 				t.Errorf("want %s, got %s, %v", want, got, err)
 			}
@@ -179,41 +189,57 @@ func TestOfVersion(t *testing.T) {
 	checkFiles(t, filepath.Join(cache, "v1.2.3"), "lock miniapi")
 }
 
-// cacheOfMany is the environment variable by which a child process of TestStampede gets the cache folder.
-const cacheOfMany = "MINIAPITEST_CACHE"
+// cacheOfMany and checksumsOfMany are the environment variables by which the child processes of stampede get the cache
+// folder and the checksums of releases.
+const (
+	cacheOfMany     = "MINIAPITEST_CACHE"
+	checksumsOfMany = "MINIAPITEST_CHECKSUMS"
+)
 
 // "go test ./..." starts many test processes at the same time. One of them builds the program, and all of them use it.
 func TestStampede(t *testing.T) {
 	calls := fakeGo(t, `echo program > "$5"`)
 	cache := t.TempDir()
-	var processes []*exec.Cmd
-	var said []*strings.Builder
-	for range 20 {
-		process, output := exec.Command(os.Args[0], "-test.run=^TestAsOneOfMany$"), &strings.Builder{}
-		process.Env, process.Stdout, process.Stderr = append(os.Environ(), cacheOfMany+"="+cache), output, output
-		if err := process.Start(); err != nil {
-			t.Fatal(err)
-		}
-		processes, said = append(processes, process), append(said, output)
-	}
-	for i, process := range processes {
-		if err := process.Wait(); err != nil {
-			t.Errorf("process %d: %v: %s", i, err, said[i])
-		}
-	}
+	stampede(t, cache, "")
 	if got := calls(); len(got) != 2 {
 		t.Errorf("want one download and one build, got %q", got)
 	}
 	checkFiles(t, filepath.Join(cache, "v1.2.3"), "lock miniapi")
 }
 
-// TestAsOneOfMany is the test that a child process of TestStampede runs.
+// stampede lets 20 processes get the program at the same time.
+func stampede(t *testing.T, cache, checksums string) {
+	t.Helper()
+	var processes []*exec.Cmd
+	for range 20 {
+		processes = append(processes, oneOfMany(t, cache, checksums))
+	}
+	for i, process := range processes {
+		if err := process.Wait(); err != nil {
+			t.Errorf("process %d: %v: %s", i, err, process.Stderr)
+		}
+	}
+}
+
+// oneOfMany starts a process that gets the program.
+func oneOfMany(t *testing.T, cache, checksums string) *exec.Cmd {
+	t.Helper()
+	process, output := exec.Command(os.Args[0], "-test.run=^TestAsOneOfMany$"), &strings.Builder{}
+	process.Env = append(os.Environ(), cacheOfMany+"="+cache, checksumsOfMany+"="+checksums)
+	process.Stdout, process.Stderr = output, output
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return process
+}
+
+// TestAsOneOfMany is the test that a child process of stampede runs.
 func TestAsOneOfMany(t *testing.T) {
 	cache := os.Getenv(cacheOfMany)
 	if cache == "" {
-		t.Skip("TestStampede runs it in child processes")
+		t.Skip("other tests run it in child processes")
 	}
-	found, err := ofVersion(context.Background(), cache, "v1.2.3")
+	found, err := ofVersion(context.Background(), cache, "v1.2.3", os.Getenv(checksumsOfMany))
 	if err != nil || !isFile(found) {
 		t.Errorf("want the program, got %q, %v", found, err)
 	}
@@ -235,7 +261,7 @@ func TestCached(t *testing.T) {
 		{"v1.2.4", "a download was killed", 3},
 		{"v1.2.5", "the module is missing in the cache", 5},
 	} {
-		if _, err := ofVersion(context.Background(), t.TempDir(), test.version); err != nil {
+		if _, err := ofVersion(context.Background(), t.TempDir(), test.version, ""); err != nil {
 			t.Fatal(err)
 		}
 		if got := calls(); len(got) != test.calls {
@@ -251,7 +277,7 @@ func TestCached(t *testing.T) {
 func TestFailedBuild(t *testing.T) {
 	fakeGo(t, `echo "k8s.io/api/core/v1" >&2; echo "dial tcp: no route" >&2; exit 1`)
 	cache := t.TempDir()
-	_, err := ofVersion(context.Background(), cache, "v1.2.3")
+	_, err := ofVersion(context.Background(), cache, "v1.2.3", "")
 	for _, want := range []string{"building miniapi v1.2.3", "exit status 1: dial tcp: no route", "the go command", "set $MINIAPI"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
@@ -268,7 +294,7 @@ func TestEndedBuild(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	built := make(chan error)
 	go func() {
-		_, err := ofVersion(ctx, cache, "v1.2.3")
+		_, err := ofVersion(ctx, cache, "v1.2.3", "")
 		built <- err
 	}()
 	if err := wait.PollUntilContextTimeout(context.Background(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return isFile(began), nil }); err != nil {
@@ -276,7 +302,7 @@ func TestEndedBuild(t *testing.T) {
 	}
 	waiting, stop := context.WithTimeout(context.Background(), time.Millisecond)
 	defer stop()
-	if _, err := ofVersion(waiting, cache, "v1.2.3"); err == nil || !strings.Contains(err.Error(), "waiting for the process that builds") {
+	if _, err := ofVersion(waiting, cache, "v1.2.3", ""); err == nil || !strings.Contains(err.Error(), "waiting for the process that downloads or builds") {
 		t.Errorf("want the wait to end, got %v", err)
 	}
 	cancel()
