@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/miniapi-dev/miniapi/pkg/server"
@@ -124,5 +126,20 @@ func checkKinds(t *testing.T, client dynamic.Interface) {
 // The kinds are served alone, without namespaces and any other built-in kind.
 func TestStandalone(t *testing.T) {
 	t.Parallel()
-	checkKinds(t, clientOf(t, serve(t).AdminConfig()))
+	s := serve(t)
+	checkKinds(t, clientOf(t, s.AdminConfig()))
+
+	client, err := kubernetes.NewForConfig(s.AdminConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/api", "/api/v1"} {
+		if err := client.RESTClient().Get().AbsPath(path).Do(t.Context()).Error(); !apierrors.IsNotFound(err) {
+			t.Errorf("%s: want not found, because the core group isn't served; got %v", path, err)
+		}
+	}
+	root, err := client.RESTClient().Get().AbsPath("/").Do(t.Context()).Raw()
+	if err != nil || strings.Contains(string(root), `"/api"`) {
+		t.Errorf("the paths of the server: %s, %v", root, err)
+	}
 }

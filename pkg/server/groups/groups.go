@@ -33,7 +33,7 @@ type Groups struct {
 	unknown http.Handler
 	// aggregation serves /apis/apiregistration.k8s.io. It is nil if the group isn't served.
 	aggregation http.Handler
-	// legacy serves /api. services are the web services of discovery, which the OpenAPI documents describe.
+	// legacy serves /api. It is nil without the core group. services are the web services of discovery, which the OpenAPI documents describe.
 	legacy   http.Handler
 	services []*restful.WebService
 }
@@ -78,14 +78,20 @@ func Install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Conf
 			all.services = append(all.services, service)
 		}
 	}
-	legacyRoot := discovery.NewLegacyRootAPIHandler(config.DiscoveryAddresses, config.Serializer, genericapiserver.DefaultLegacyAPIPrefix)
-	legacy := all.Filling(s.AggregatedLegacyDiscoveryGroupManager, func(group string) bool { return group == "" })(s.AggregatedLegacyDiscoveryGroupManager)
-	handler := aggregated.WrapAggregatedDiscoveryToHandler(legacyRoot, legacy, legacy)
-	service := handler.GenerateWebService(genericapiserver.DefaultLegacyAPIPrefix, metav1.APIVersions{})
-	container := newContainer(config.Serializer)
-	container.Add(service)
-	all.legacy, all.services = dispatcher{container}, append(all.services, service)
+	if all.groups.Has("") {
+		legacy := all.legacyRoot(s, config)
+		container := newContainer(config.Serializer)
+		container.Add(legacy)
+		all.legacy, all.services = dispatcher{container}, append(all.services, legacy)
+	}
 	return all, nil
+}
+
+// legacyRoot returns the web service of /api.
+func (i *Groups) legacyRoot(s *genericapiserver.GenericAPIServer, config *genericapiserver.Config) *restful.WebService {
+	root := discovery.NewLegacyRootAPIHandler(config.DiscoveryAddresses, config.Serializer, genericapiserver.DefaultLegacyAPIPrefix)
+	filled := i.Filling(s.AggregatedLegacyDiscoveryGroupManager, func(group string) bool { return group == "" })(s.AggregatedLegacyDiscoveryGroupManager)
+	return aggregated.WrapAggregatedDiscoveryToHandler(root, filled, filled).GenerateWebService(genericapiserver.DefaultLegacyAPIPrefix, metav1.APIVersions{})
 }
 
 // Filling returns a function that wraps handlers of aggregated discovery. The first request to a wrapped handler

@@ -64,7 +64,10 @@ func groupVersionOf(path string) (gv schema.GroupVersion, ok bool) {
 
 // ListedPaths implements routes.ListedPathProvider.
 func (i *Groups) ListedPaths() []string {
-	paths := []string{genericapiserver.DefaultLegacyAPIPrefix}
+	var paths []string
+	if i.legacy != nil {
+		paths = append(paths, genericapiserver.DefaultLegacyAPIPrefix)
+	}
 	for _, v := range i.versions {
 		paths = append(paths, v.root)
 	}
