@@ -33,7 +33,7 @@ func newWebhooks(o CompletedOptions, generic *genericapiserver.Config, tracer tr
 	addresses, clients := o.Admission.Services, secured.cluster
 	made := webhooks{
 		services:       services.NewResolver(addresses, clients.typed, clients.informers),
-		authentication: services.NewAuthentication(addresses, keys.authority.CA(), generic.LoopbackClientConfig, connections.Dial, tracer),
+		authentication: services.NewAuthentication(addresses, keys.authority.CA(), secured.kubernetes, connections.Dial, tracer),
 	}
 	if generic.FeatureGate.Enabled(features.APIServerWebhookAuthenticationToken) {
 		configurations := clients.informers.Admissionregistration().V1()

@@ -26,8 +26,11 @@ import (
 // secured is what decides about requests: the cluster whose objects configure the decisions, and who may do what there.
 type secured struct {
 	// cluster are the clients that read namespaces, webhook configurations, policies and so on.
-	cluster        *clients
-	config         *rest.Config // of a cluster that the server is behind
+	cluster *clients
+	config  *rest.Config // of a cluster that the server is behind
+	// kubernetes is the client configuration for the service default/kubernetes, by which webhooks that are aggregated
+	// APIs are called.
+	kubernetes     *rest.Config
 	authentication authenticated
 	escalation     rbac.Escalation // checks the writes of roles
 }
@@ -39,7 +42,7 @@ func secureAlone(_ context.Context, o CompletedOptions, generic *genericapiserve
 		return secured{}, err
 	}
 	escalation, err := authorize(o, generic, own, l)
-	return secured{cluster: own, authentication: authentication, escalation: escalation}, err
+	return secured{cluster: own, kubernetes: generic.LoopbackClientConfig, authentication: authentication, escalation: escalation}, err
 }
 
 // secureBehind leaves the decisions to the cluster that the server is behind. It returns an error if the cluster doesn't
@@ -60,6 +63,10 @@ func secureBehind(ctx context.Context, o CompletedOptions, generic *genericapise
 	if err != nil {
 		return secured{}, err
 	}
+	kubernetesService, err := cluster.KubernetesService()
+	if err != nil {
+		return secured{}, err
+	}
 	// The server's own authentication makes tokens for service accounts, if the server is asked to serve some. Requests are
 	// authenticated by the cluster.
 	unused, serving := genericapiserver.AuthenticationInfo{}, *generic.SecureServing
@@ -77,7 +84,7 @@ func secureBehind(ctx context.Context, o CompletedOptions, generic *genericapise
 		return secured{}, err
 	}
 	escalation := rbacauthorizer.NewEscalationChecker(rbacauthorizer.FromClient(clients.typed.RbacV1()), generic.Authorization.Authorizer).Check
-	return secured{clients, cluster.Config, authenticated{Applied: applied}, escalation}, nil
+	return secured{clients, cluster.Config, kubernetesService, authenticated{Applied: applied}, escalation}, nil
 }
 
 // newClusterClients returns clients of a cluster. The loopback transport is still the server's own.

@@ -28,8 +28,8 @@ const serviceLookupTimeout = 5 * time.Second
 
 // Resolver finds the address of a webhook's service. It looks in this order: in [Addresses], at the ExternalName of
 // the service, and for a ready address in the service's EndpointSlices, or in its Endpoints if it has no
-// EndpointSlices. The service default/kubernetes at port 443 is the server itself, unless Addresses has it. Resolver
-// can't use the cluster IP, because the server has no service network.
+// EndpointSlices. The service default/kubernetes at port 443 is the server itself, or the cluster that the server is
+// behind, unless Addresses has it. Resolver can't use the cluster IP, because the server has no service network.
 type Resolver struct {
 	addresses Addresses
 	client    kubernetes.Interface
@@ -56,7 +56,7 @@ func (r *Resolver) ResolveEndpoint(namespace, name string, port int32) (*url.URL
 	if address, ok := r.addresses.find(namespace, name, port); ok {
 		return &url.URL{Scheme: "https", Host: address}, nil
 	}
-	if isSelf(namespace, name, port) { // this server needs no endpoints
+	if isSelf(namespace, name, port) { // NewAuthentication needs no endpoints of it
 		return &url.URL{Scheme: "https", Host: selfHostPort}, nil
 	}
 	service, err := r.service(namespace, name)
@@ -92,11 +92,12 @@ func unavailable(cause metav1.CauseType, field, message string) error {
 	return err
 }
 
-// selfHostPort is an address that stands for this server. NewAuthentication recognizes it.
+// selfHostPort is an address that stands for the service default/kubernetes. NewAuthentication recognizes it.
 const selfHostPort = "kubernetes.default.svc:443"
 
-// isSelf reports whether a service is this server. Only port 443 of the service default/kubernetes is this server. The
-// configuration of a webhook that is served as an aggregated API names this service and port.
+// isSelf reports whether a service is the API server that has the webhook configurations: this server, or the cluster that
+// it is behind. Only port 443 of the service default/kubernetes is. The configuration of a webhook that is served as an
+// aggregated API names this service and port.
 func isSelf(namespace, name string, port int32) bool {
 	return namespace == metav1.NamespaceDefault && name == "kubernetes" && port == 443
 }

@@ -20,21 +20,21 @@ import (
 // NewAuthentication returns the resolver that gives the connection to a webhook its TLS settings and
 // credentials.
 //
-// For this server itself, the resolver returns loopback's transport, which needs no address. For a service in
-// addresses, the server also trusts certificates of ca. If the webhook's configuration has a caBundle, the server
+// For port 443 of the service default/kubernetes, the resolver returns kubernetes' transport, which needs no address: it
+// leads to this server itself, or to the cluster that the server is behind. For a service in addresses, the server also trusts certificates of ca. If the webhook's configuration has a caBundle, the server
 // trusts only the caBundle.
 //
 // dial makes all other connections, so that servers of a process don't share them. If dial is nil, the servers share
 // connections to webhooks that are configured with a URL. tracer traces the calls. If tracer is nil, a call only
 // carries on the trace of the client's request.
-func NewAuthentication(addresses Addresses, ca []byte, loopback *rest.Config, dial Dial, tracer trace.TracerProvider) webhookutil.AuthenticationInfoResolverWrapper {
+func NewAuthentication(addresses Addresses, ca []byte, kubernetes *rest.Config, dial Dial, tracer trace.TracerProvider) webhookutil.AuthenticationInfoResolverWrapper {
 	traced := propagating
 	if tracer != nil {
 		traced = tracing.WrapperFor(tracer)
 	}
-	self := rest.CopyConfig(loopback)
+	self := rest.CopyConfig(kubernetes)
 	self.Transport = nil // client-go refuses a caBundle in a config with a Transport
-	self.WrapTransport = func(http.RoundTripper) http.RoundTripper { return admissionwebhook.Intercepting(loopback.Transport) }
+	self.WrapTransport = func(http.RoundTripper) http.RoundTripper { return admissionwebhook.Intercepting(kubernetes.Transport) }
 	self.ContentConfig = rest.ContentConfig{} // reviews are always JSON
 	return func(delegate webhookutil.AuthenticationInfoResolver) webhookutil.AuthenticationInfoResolver {
 		return &webhookutil.AuthenticationInfoResolverDelegator{

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -235,4 +236,33 @@ func (c *Cluster) Health() healthz.HealthChecker {
 		}
 		return nil
 	})
+}
+
+// KubernetesService returns the client configuration for the service default/kubernetes. Its requests go to the cluster,
+// with the credentials of the kubeconfig.
+func (c *Cluster) KubernetesService() (*rest.Config, error) {
+	address, _, err := rest.DefaultServerUrlFor(c.Config)
+	if err != nil {
+		return nil, err
+	}
+	transport, err := rest.TransportFor(c.Config)
+	if err != nil {
+		return nil, err
+	}
+	return &rest.Config{Transport: redirecting{transport, address}}, nil
+}
+
+// redirecting sends all requests to one server.
+type redirecting struct {
+	http.RoundTripper
+	to *url.URL
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r redirecting) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context()) // a RoundTripper must not change the request
+	path, query := req.URL.Path, req.URL.RawQuery
+	req.URL, req.Host = r.to.JoinPath(path), ""
+	req.URL.RawQuery = query
+	return r.RoundTripper.RoundTrip(req)
 }

@@ -1,6 +1,11 @@
 package behind
 
 import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -41,5 +46,33 @@ func TestCheckCertificate(t *testing.T) {
 				t.Errorf("%s: want %q, got %v", test.reason, test.want, err)
 			}
 		})
+	}
+}
+
+// A webhook that is an aggregated API of the cluster is called through the cluster, by the user of the kubeconfig.
+func TestKubernetesService(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		fmt.Fprint(w, req.Host == req.Context().Value(http.LocalAddrContextKey).(net.Addr).String(), " ", req.URL, " ", req.Header.Get("Authorization"))
+	}))
+	t.Cleanup(server.Close)
+	cluster := &Cluster{Config: &rest.Config{Host: server.URL + "/clusters/one", BearerToken: "secret"}}
+	config, err := cluster.KubernetesService()
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := httptest.NewRequest(http.MethodPost, "https://kubernetes.default.svc:443/apis/checks.example.com/v1/reviews?timeout=10s", nil)
+	req.RequestURI = ""
+	answer, err := config.Transport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	got, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "true /clusters/one/apis/checks.example.com/v1/reviews?timeout=10s Bearer secret"; string(got) != want {
+		t.Errorf("the request in the cluster: got %q, want %q", got, want)
 	}
 }
