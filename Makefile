@@ -82,7 +82,7 @@ benchmarks: ## Run the packages' Go benchmarks (PKG=./pkg/storage)
 ##@ Check
 
 .PHONY: verify
-verify: verify-leftovers verify-format verify-tidy verify-build verify-vet verify-modules lint verify-openapi verify-validations verify-featuregates verify-runtimehooks verify-aggregated ## Run all checks except the tests
+verify: verify-leftovers verify-format verify-tidy verify-build verify-targets verify-vet verify-modules lint verify-openapi verify-validations verify-featuregates verify-runtimehooks verify-aggregated ## Run all checks except the tests
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run golangci-lint, which also checks the import rules
@@ -106,6 +106,13 @@ verify-tidy: ## Check that go.mod and go.sum are tidy
 .PHONY: verify-build
 verify-build: ## Check that every package builds
 	go build work
+
+# The systems of a release, besides the one that verify-build builds for.
+TARGETS := linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+.PHONY: verify-targets
+verify-targets: ## Check the types of every package and test for the systems of a release
+	go run ./hack/typecheck work $(TARGETS)
 
 .PHONY: verify-vet
 verify-vet: ## Run go vet

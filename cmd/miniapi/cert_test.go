@@ -169,9 +169,7 @@ func TestCertRefuses(t *testing.T) {
 		}
 	}
 	piped := t.TempDir()
-	if err := syscall.Mkfifo(filepath.Join(piped, "tls.crt"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	makePipe(t, filepath.Join(piped, "tls.crt"))
 	p, _ := serve(t, "--data-dir="+filepath.Join(t.TempDir(), "data"))
 	kubeconfig := p.kubeconfig(t)
 	gone, _ := serve(t)

@@ -152,7 +152,7 @@ func (o *serveOptions) newReady() (ready, error) {
 	return ready{
 		check: func(ctx context.Context) error { return file.CheckUnused(ctx, "") },
 		tell: func(ctx context.Context, s *server.Server) (string, error) {
-			return fmt.Sprintf("miniapi is ready on https://%s: export KUBECONFIG=%s", s.Address(), cli.Quoted(file.Path)), file.Write(ctx, s.AdminConfig())
+			return fmt.Sprintf("miniapi is ready on https://%s: %s", s.Address(), cli.Exported("KUBECONFIG", file.Path)), file.Write(ctx, s.AdminConfig())
 		},
 	}, nil
 }

@@ -111,9 +111,7 @@ func TestStopOfWaitingStart(t *testing.T) {
 	t.Parallel()
 
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	makePipe(t, pipe)
 	p := start(t, "miniapi", "serve", "--secure-port=0", "--audit-policy-file="+pipe, "--audit-log-path=-")
 	unwritten, err := os.OpenFile(pipe, os.O_WRONLY, 0) // waits until the server has opened the pipe
 	if err != nil {

@@ -107,8 +107,7 @@ func TestStandInStopsWithoutEtcd(t *testing.T) {
 			}
 			server := start(t, "kube-apiserver", "--etcd-servers="+store, "--bind-address=127.0.0.1", "--secure-port="+port, "--cert-dir="+t.TempDir())
 			test.await(t, server, address)
-			etcd.signal(t, syscall.SIGSTOP)
-			t.Cleanup(func() { etcd.signal(t, syscall.SIGCONT) })
+			etcd.pause(t)
 			server.signal(t, syscall.SIGTERM)
 			if code, stdout, stderr := server.exit(t); code != 0 || stdout != "" {
 				t.Errorf("while %s: exit code %d, and on stdout %q, on stderr %q", test.reason, code, stdout, stderr)

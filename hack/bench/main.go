@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command bench measures the servers that package miniapitest starts for tests, in a separate process and in this
 // process. It also measures "miniapi serve". If KUBEBUILDER_ASSETS is set, the command measures the kube-apiserver and
 // etcd of that folder with the same clients. It then prints how many times as good miniapi's figures are. To measure a

@@ -203,7 +203,7 @@ func removeFolder(path string) (err error) {
 // lockFolder locks a folder and writes the holder to its lock file.
 func lockFolder(path string, h holder) (*Folder, error) {
 	name := filepath.Join(path, lockName)
-	lock, err := tryLock(name, create)
+	lock, err := tryLock(name, os.O_CREATE)
 	if errors.Is(err, fileutil.ErrLocked) {
 		other, _ := readHolder(name)
 		if other.PID == os.Getpid() {
@@ -244,7 +244,7 @@ func (f *Folder) use() error {
 // tryLock opens and locks a regular file. It refuses links and pipes: another user may have made them, to have a file
 // overwritten or to stop a start. It also refuses a file that was removed before it was locked.
 func tryLock(name string, flag int) (*fileutil.LockedFile, error) {
-	lock, err := fileutil.TryLockFile(name, os.O_RDWR|safely|flag, fileutil.PrivateFileMode)
+	lock, err := openLocked(name, flag)
 	if err != nil {
 		return nil, err
 	}

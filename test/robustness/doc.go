@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package robustness has tests that break servers, members of etcd, and the connections between them, while clients
 // write, read and watch. Then the suite pkg/conformance/consistency checks what the clients have seen: no answered write
 // is lost, objects are linearizable, and watches are complete, over all faults and restarts.

@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package envtest_test tests the operator with envtest, as scaffolded projects do: with Ginkgo, envtest's own
 // installation of definitions and webhooks, and the manager's own webhook server. Only KUBEBUILDER_ASSETS differs: it
 // is a folder that "miniapi assets" makes. A project that doesn't have to use envtest starts a server with package

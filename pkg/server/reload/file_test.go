@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -242,14 +241,6 @@ func TestFollowGivesWay(t *testing.T) {
 	if got := drain(f.counted); len(got) != 0 {
 		t.Errorf("want nothing counted of what has given way, or was under way at the end, got %q", got)
 	}
-}
-
-// A pipe isn't followed: reading it again would wait for a writer.
-func TestFollowNoPipe(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "pipe")
-	do(t, syscall.Mkfifo(path, 0o600))
-	(&File{Path: path}).Follow(t.Context())
 }
 
 func TestFolders(t *testing.T) {

@@ -29,3 +29,16 @@ func TestQuoted(t *testing.T) {
 		})
 	}
 }
+
+// The command of the ready line works in the shell of each system.
+func TestExported(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, reason, system, path, want string }{
+		{"shell", "a POSIX shell needs quotes only around special characters", "linux", "/tmp/my files", "export KUBECONFIG='/tmp/my files'"},
+		{"PowerShell", "PowerShell keeps backslashes, and doubles quotes", "windows", `C:\it's`, `$env:KUBECONFIG = 'C:\it''s'`},
+	} {
+		if got := exported(test.system, "KUBECONFIG", test.path); got != test.want {
+			t.Errorf("%s: want %s because %s, got %s", test.name, test.want, test.reason, got)
+		}
+	}
+}

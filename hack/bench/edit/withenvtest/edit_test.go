@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package withenvtest_test uses envtest to run the test that the benchmark edits.
 package withenvtest_test
 

@@ -96,8 +96,13 @@ func command(ctx context.Context, folder, workspace string, args ...string) *exe
 	if os.Getenv("GOGC") == "" {
 		c.Env = append(c.Env, collect)
 	}
-	// After an interrupt, the go command removes its temporary files.
-	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
+	// After an interrupt, the go command removes its temporary files. Windows has no interrupt for another process.
+	c.Cancel = func() error {
+		if c.Process.Signal(os.Interrupt) == nil {
+			return nil
+		}
+		return c.Process.Kill()
+	}
 	c.WaitDelay = 10 * time.Second
 	return c
 }

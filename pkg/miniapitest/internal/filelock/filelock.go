@@ -53,7 +53,7 @@ func ReadFile(name string) ([]byte, error) {
 
 // open opens a regular file.
 func open(name string, flag int) (*os.File, error) {
-	file, err := os.OpenFile(name, flag|safely, 0o600)
+	file, err := openFile(name, flag)
 	if err != nil {
 		return nil, err
 	}

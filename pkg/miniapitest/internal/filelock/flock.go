@@ -10,9 +10,11 @@ import (
 	"syscall"
 )
 
-// safely has the flags with which a file is opened that another user may have made: opening a link is an error, and
-// opening a pipe doesn't wait for the pipe's other end.
-const safely = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+// openFile opens a file that another user may have made: opening a link is an error, and opening a pipe doesn't wait for
+// the pipe's other end.
+func openFile(name string, flag int) (*os.File, error) {
+	return os.OpenFile(name, flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+}
 
 func lock(file *os.File) error {
 	switch err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {

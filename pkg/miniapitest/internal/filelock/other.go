@@ -1,4 +1,4 @@
-//go:build !(darwin || dragonfly || freebsd || illumos || linux || netbsd || openbsd)
+//go:build !(darwin || dragonfly || freebsd || illumos || linux || netbsd || openbsd || windows)
 
 package filelock
 
@@ -9,8 +9,8 @@ import (
 	"os"
 )
 
-// safely is 0, because package syscall doesn't have the flags on all of these systems.
-const safely = 0
+// openFile opens a file. On these systems, package syscall lacks flags that would refuse links and pipes.
+func openFile(name string, flag int) (*os.File, error) { return os.OpenFile(name, flag, 0o600) }
 
 // lock always fails, because package syscall has no locks on this system that end with the process.
 func lock(file *os.File) error {
