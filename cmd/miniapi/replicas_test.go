@@ -285,36 +285,56 @@ func TestReplicasInEndpoints(t *testing.T) {
 	killed, _ := advertise("192.0.2.2")
 	_, last := advertise("192.0.2.3")
 	advertise("192.0.2.4", "--endpoint-reconciler-type=none")
-	are := func(want ...string) {
-		t.Helper()
-		comesTrue(t, "the endpoints aren't the live servers", func(ctx context.Context) error {
-			endpoints, err := last.CoreV1().Endpoints(metav1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
-			slice, err := last.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
-			var addresses, inSlice []string
-			for _, address := range endpoints.Subsets[0].Addresses {
-				addresses = append(addresses, address.IP)
-			}
-			for _, endpoint := range slice.Endpoints {
-				inSlice = append(inSlice, endpoint.Addresses...)
-			}
-			if !slices.Equal(addresses, want) || !slices.Equal(inSlice, want) {
-				return fmt.Errorf("want %v, got %v, and %v in the slice", want, addresses, inSlice)
-			}
-			return nil
-		})
-	}
-	are("192.0.2.1", "192.0.2.2", "192.0.2.3")
+	awaitEndpoints(t, last, "192.0.2.1", "192.0.2.2", "192.0.2.3")
 	stopped.signal(t, syscall.SIGTERM)
 	stopped.exit(t)
-	are("192.0.2.2", "192.0.2.3")
+	awaitEndpoints(t, last, "192.0.2.2", "192.0.2.3")
 	killed.signal(t, syscall.SIGKILL)
-	are("192.0.2.3")
+	awaitEndpoints(t, last, "192.0.2.3")
+}
+
+// awaitEndpoints waits until the endpoints of the Service kubernetes have the addresses.
+func awaitEndpoints(t *testing.T, c kubernetes.Interface, want ...string) {
+	t.Helper()
+	comesTrue(t, "the endpoints aren't the live servers", func(ctx context.Context) error {
+		endpoints, err := c.CoreV1().Endpoints(metav1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		slice, err := c.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		var addresses, inSlice []string
+		for _, subset := range endpoints.Subsets {
+			for _, address := range subset.Addresses {
+				addresses = append(addresses, address.IP)
+			}
+		}
+		for _, endpoint := range slice.Endpoints {
+			inSlice = append(inSlice, endpoint.Addresses...)
+		}
+		if !slices.Equal(addresses, want) || !slices.Equal(inSlice, want) {
+			return fmt.Errorf("want %v, got %v, and %v in the slice", want, addresses, inSlice)
+		}
+		return nil
+	})
+}
+
+// With --endpoint-reconciler-type=master-count, the endpoints are the address of the server that has written them last,
+// and a server that stops removes its own.
+func TestMasterCountEndpoints(t *testing.T) {
+	t.Parallel()
+	store := startEtcd(t)
+	_, config := serve(t, "--etcd-servers="+store, "--endpoint-reconciler-type=none")
+	reader := client(t, config)
+	for _, address := range []string{"192.0.2.1", "192.0.2.2"} {
+		server, _ := serve(t, "--etcd-servers="+store, "--advertise-address="+address, "--endpoint-reconciler-type=master-count")
+		awaitEndpoints(t, reader, address)
+		server.signal(t, syscall.SIGTERM)
+		server.exit(t)
+		awaitEndpoints(t, reader)
+	}
 }
 
 // Extension API servers get the authorities of client certificates from all servers of an etcd, also when a file with

@@ -245,7 +245,7 @@ func dependencies(c *Config) (registry.Dependencies, error) {
 	o := c.options
 	return registry.Dependencies{
 		RESTOptions:     c.generic.RESTOptionsGetter,
-		Written:         c.written,
+		Written:         maintain(c),
 		Gates:           o.globals.Gates(),
 		Authorizer:      c.generic.Authorization.Authorizer,
 		AllowPrivileged: o.AllowPrivileged,

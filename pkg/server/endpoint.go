@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/apiendpoints"
 	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
@@ -71,21 +72,25 @@ func (e endpoint) inEndpoints(o CompletedOptions) (netip.Addr, bool) {
 // of servers by this name, as in kube-apiserver.
 var serverLeases = schema.GroupResource{Resource: "apiServerIPInfo"}
 
-// newAPIEndpoints makes the endpoints of the service "kubernetes" those of all servers of an external etcd. It returns nil
-// if the server alone writes them.
+// newAPIEndpoints makes the endpoints of the service "kubernetes" those of all servers of an external etcd, or that of this
+// server alone. It returns nil if the start writes the endpoints, or if nothing does.
 func newAPIEndpoints(o CompletedOptions, clients *clients, e endpoint, store *etcd.Etcd, factory serverstorage.StorageFactory, l *lifetime) (*apiendpoints.Reconciler, error) {
 	address, ok := e.inEndpoints(o)
-	if !ok || store.Embedded() || o.EndpointReconcilerType != "lease" || !o.isCluster() {
+	if !ok || store.Embedded() || !o.isCluster() {
 		return nil, nil
 	}
-	leases, err := factory.NewConfig(serverLeases, &corev1.Endpoints{})
-	if err != nil {
-		return nil, err
+	var leases *storagebackend.ConfigForResource
+	if o.EndpointReconcilerType == "lease" {
+		var err error
+		if leases, err = factory.NewConfig(serverLeases, &corev1.Endpoints{}); err != nil {
+			return nil, err
+		}
 	}
 	config := bootstrap.Config{SecurePort: int32(e.port()), Served: o.enabled.ResourceEnabled}
 	made, err := apiendpoints.New(apiendpoints.Config{
 		Address: address,
 		Leases:  leases,
+		Present: func(ctx context.Context) ([]netip.Addr, error) { return bootstrap.Endpoints(ctx, clients.typed) },
 		Ensure: func(ctx context.Context, live []netip.Addr) error {
 			config := config
 			config.Endpoints = live

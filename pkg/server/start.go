@@ -8,7 +8,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/kubernetes"
@@ -184,9 +186,6 @@ func (s *Server) becomeReady(starting, serving context.Context) error {
 	if err := client.Await(ctx, "/readyz"); err != nil {
 		return err
 	}
-	if s.config.options.isCluster() {
-		followTrust(s.config)
-	}
 	if err := s.controllers.start(ctx, s.config.etcd.Embedded()); err != nil {
 		return err
 	}
@@ -214,21 +213,46 @@ func (s *Server) becomeReady(starting, serving context.Context) error {
 	return nil
 }
 
-// followTrust publishes the authorities of client certificates again whenever their files change.
-func followTrust(c *Config) {
-	configMaps := c.clients.typed.CoreV1().ConfigMaps(metav1.NamespaceSystem)
-	publish := ondemand.New(c.following, func(ctx context.Context) {
-		if err := bootstrap.EnsureTrust(ctx, configMaps, clusterConfig(c)); err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "extension API servers don't know the changed authorities of client certificates")
+// maintenance has the pauses between failed attempts to create objects again. They become longer, because admission may
+// refuse the objects.
+var maintenance = wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Cap: 30 * time.Second, Steps: 12}
+
+// maintain keeps the objects of bootstrap.Maintain: it looks at them when the files with authorities change, and in the
+// function that it returns, which replaces Config.written for the storages of kinds.
+func maintain(c *Config) func(schema.GroupResource, runtime.Object) {
+	if !c.options.isCluster() {
+		return c.written
+	}
+	worker := ondemand.New(c.following, func(ctx context.Context) {
+		select {
+		case <-c.bootstrapped.Done():
+		case <-ctx.Done():
 		}
+		_ = maintenance.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) {
+			err := bootstrap.Maintain(ctx, c.clients.typed, clusterConfig(c))
+			if err != nil && ctx.Err() == nil {
+				klog.FromContext(ctx).Error(err, "some objects that every cluster has are missing or changed, and the server tries again to restore them")
+			}
+			return err == nil, nil
+		})
 	}, nil)
-	c.waitFor(publish.Wait)
+	c.waitFor(worker.Wait)
 	config := clusterConfig(c)
 	if config.ClientCA != nil {
-		config.ClientCA.AddListener(caListener(publish.Notify))
+		config.ClientCA.AddListener(caListener(worker.Notify))
 	}
 	if config.RequestHeader != nil {
-		config.RequestHeader.CAContentProvider.AddListener(caListener(publish.Notify))
+		config.RequestHeader.CAContentProvider.AddListener(caListener(worker.Notify))
+	}
+	return func(resource schema.GroupResource, obj runtime.Object) {
+		c.written(resource, obj)
+		select {
+		case <-c.bootstrapped.Done():
+			if object, err := meta.Accessor(obj); err == nil && bootstrap.IsMaintained(resource, object) {
+				worker.Notify()
+			}
+		default: // the start creates the objects
+		}
 	}
 }
 

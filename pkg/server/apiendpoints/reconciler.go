@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,20 +19,22 @@ import (
 // stays until the lease expires and another server notices.
 const leaveTimeout = 5 * time.Second
 
-// Config has the parts of the server that a Reconciler needs. All fields are required.
+// Config has the parts of the server that a Reconciler needs. All fields but Leases are required.
 type Config struct {
 	// Address is the server's address in the endpoints.
 	Address netip.Addr
-	// Leases has the storage options for the leases of servers.
+	// Leases has the storage options for the leases of servers. Without leases, the endpoints are the server's address
+	// alone.
 	Leases *storagebackend.ConfigForResource
-	// Ensure makes the addresses the endpoints of the service.
-	Ensure func(context.Context, []netip.Addr) error
+	// Present returns the endpoints of the service, and Ensure makes the addresses the endpoints.
+	Present func(context.Context) ([]netip.Addr, error)
+	Ensure  func(context.Context, []netip.Addr) error
 }
 
 // Reconciler keeps the endpoints of the service "kubernetes".
 type Reconciler struct {
 	config  Config
-	leases  *leases
+	leases  *leases // nil without leases
 	running sync.WaitGroup
 	// reconciling is held by the one call that reads the leases and writes the endpoints.
 	reconciling sync.Mutex
@@ -40,11 +43,13 @@ type Reconciler struct {
 
 // New returns a Reconciler. It does nothing before Start. Close ends it.
 func New(config Config) (*Reconciler, error) {
-	leases, err := newLeases(config.Leases)
-	if err != nil {
-		return nil, err
+	r := &Reconciler{config: config}
+	if config.Leases == nil {
+		return r, nil
 	}
-	return &Reconciler{config: config, leases: leases}, nil
+	var err error
+	r.leases, err = newLeases(config.Leases)
+	return r, err
 }
 
 // Start adds the server to the endpoints, and renews its lease until ctx ends. An error of the first write is logged,
@@ -64,6 +69,9 @@ func (r *Reconciler) renew(ctx context.Context) error {
 	defer r.reconciling.Unlock()
 	if r.left.Load() {
 		return nil
+	}
+	if r.leases == nil {
+		return r.config.Ensure(ctx, []netip.Addr{r.config.Address})
 	}
 	if err := r.leases.renew(ctx, r.config.Address); err != nil {
 		return fmt.Errorf("renew the lease of %s: %w", r.config.Address, err)
@@ -91,17 +99,30 @@ func (r *Reconciler) Leave(ctx context.Context) {
 	r.left.Store(true)
 	r.reconciling.Lock()
 	defer r.reconciling.Unlock()
-	err := r.leases.remove(ctx, r.config.Address)
-	if err == nil {
-		err = r.reconcile(ctx)
+	if err := r.leave(ctx); err != nil {
+		klog.FromContext(ctx).Error(err, "the address of this server stays in the endpoints of the service default/kubernetes for now", "address", r.config.Address)
 	}
+}
+
+func (r *Reconciler) leave(ctx context.Context) error {
+	if r.leases != nil {
+		if err := r.leases.remove(ctx, r.config.Address); err != nil {
+			return err
+		}
+		return r.reconcile(ctx)
+	}
+	// Without leases, the endpoints may be those of a server that has started later.
+	others, err := r.config.Present(ctx)
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "the address of this server stays in the endpoints of the service default/kubernetes until its lease expires", "address", r.config.Address)
+		return err
 	}
+	return r.config.Ensure(ctx, slices.DeleteFunc(others, func(a netip.Addr) bool { return a == r.config.Address }))
 }
 
 // Close ends the Reconciler, and returns when its background work has ended. The context of Start must have ended.
 func (r *Reconciler) Close() {
 	r.running.Wait()
-	r.leases.destroy()
+	if r.leases != nil {
+		r.leases.destroy()
+	}
 }

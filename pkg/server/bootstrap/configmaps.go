@@ -10,8 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilerrors "k8s.io/apimachinery/pkg/util/errors"
-	"k8s.io/client-go/kubernetes"
 	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
@@ -61,13 +59,6 @@ func tokenTracking(since time.Time) *corev1.ConfigMap {
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: tokenTrackingConfigMap},
 		Data:       map[string]string{"since": since.UTC().Format(time.DateOnly)},
 	}
-}
-
-func ensureConfigMaps(ctx context.Context, client kubernetes.Interface, config Config) error {
-	return utilerrors.NewAggregate([]error{
-		ensureTokenTracking(ctx, client.CoreV1().ConfigMaps(metav1.NamespaceSystem)),
-		EnsureTrust(ctx, client.CoreV1().ConfigMaps(metav1.NamespaceSystem), config),
-	})
 }
 
 // EnsureTrust publishes the config's ClientCA and RequestHeader for extension API servers. The argument configMaps must

@@ -7,10 +7,14 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/retry"
@@ -27,24 +31,58 @@ const workers = 8
 // aggregate of all errors.
 func Ensure(ctx context.Context, client kubernetes.Interface, config Config) error {
 	// Namespaces must exist before the objects in them.
-	errs := []error{ensureNamespaces(ctx, client)}
-	var tasks []func() error
-	for _, task := range []struct {
-		needed bool
-		run    func() error
-	}{
-		{config.served(rbacResources...), func() error { return ensureRBAC(ctx, client) }},
-		{config.served(priorityClasses...), func() error { return ensurePriorityClasses(ctx, client) }},
-		{config.served(flowControlResources...), func() error { return ensureFlowControl(ctx, client) }},
-		{true, func() error { return ensureConfigMaps(ctx, client, config) }},
-		{config.hasService(), func() error { return ensureService(ctx, client, config) }},
-		{len(config.Endpoints) > 0, func() error { return EnsureEndpoints(ctx, client, config) }},
-	} {
-		if task.needed {
-			tasks = append(tasks, task.run)
+	err := ensureNamespaces(ctx, client)
+	return utilerrors.NewAggregate([]error{err, ensure(tasks(ctx, client, config), func(t task) bool { return t.needed })})
+}
+
+// Maintain ensures the objects that kube-apiserver creates again when a client deletes them, and restores when a client
+// changes them.
+func Maintain(ctx context.Context, client kubernetes.Interface, config Config) error {
+	return ensure(tasks(ctx, client, config), func(t task) bool { return t.needed && t.maintained })
+}
+
+// task ensures some of the objects.
+type task struct {
+	needed     bool
+	maintained bool
+	run        func() error
+}
+
+func tasks(ctx context.Context, client kubernetes.Interface, config Config) []task {
+	return []task{
+		{config.served(rbacResources...), false, func() error { return ensureRBAC(ctx, client) }},
+		{config.served(priorityClasses...), false, func() error { return ensurePriorityClasses(ctx, client) }},
+		{config.served(flowControlResources...), false, func() error { return ensureFlowControl(ctx, client) }},
+		{true, false, func() error { return ensureTokenTracking(ctx, client.CoreV1().ConfigMaps(metav1.NamespaceSystem)) }},
+		{true, true, func() error { return EnsureTrust(ctx, client.CoreV1().ConfigMaps(metav1.NamespaceSystem), config) }},
+		{config.hasService(), true, func() error { return ensureService(ctx, client, config) }},
+		{len(config.Endpoints) > 0, true, func() error { return EnsureEndpoints(ctx, client, config) }},
+	}
+}
+
+func ensure(tasks []task, selected func(task) bool) error {
+	var run []func() error
+	for _, t := range tasks {
+		if selected(t) {
+			run = append(run, t.run)
 		}
 	}
-	return utilerrors.NewAggregate(append(errs, utilerrors.AggregateGoroutines(tasks...)))
+	return utilerrors.AggregateGoroutines(run...)
+}
+
+// maintained names the objects that Maintain ensures.
+var maintained = map[schema.GroupResource]types.NamespacedName{
+	{Resource: "configmaps"}: {Namespace: metav1.NamespaceSystem, Name: authenticationConfigMap},
+	{Resource: "services"}:   {Namespace: metav1.NamespaceDefault, Name: apiService},
+	{Resource: "endpoints"}:  {Namespace: metav1.NamespaceDefault, Name: apiService},
+	{Group: discoveryv1.GroupName, Resource: "endpointslices"}: {Namespace: metav1.NamespaceDefault, Name: apiService},
+	{Group: networkingv1.GroupName, Resource: "servicecidrs"}:  {Name: apiService},
+}
+
+// IsMaintained reports whether Maintain ensures an object.
+func IsMaintained(resource schema.GroupResource, object metav1.Object) bool {
+	name, ok := maintained[resource]
+	return ok && name == types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
 func ensureNamespaces(ctx context.Context, client kubernetes.Interface) error {

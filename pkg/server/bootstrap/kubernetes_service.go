@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"context"
 	"fmt"
+	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -159,6 +160,26 @@ func addSecondRange(ctx context.Context, cidrs typednetworkingv1.ServiceCIDRInte
 		return fmt.Errorf("add range %s to service CIDR %s: %w", want.Spec.CIDRs[1], want.Name, err)
 	}
 	return nil
+}
+
+// Endpoints returns the addresses of the Service's endpoints.
+func Endpoints(ctx context.Context, client kubernetes.Interface) ([]netip.Addr, error) {
+	endpoints, err := client.CoreV1().Endpoints(metav1.NamespaceDefault).Get(ctx, apiService, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get endpoints %s/%s: %w", metav1.NamespaceDefault, apiService, err)
+	}
+	var addresses []netip.Addr
+	for _, subset := range endpoints.Subsets {
+		for _, a := range subset.Addresses {
+			if address, err := netip.ParseAddr(a.IP); err == nil {
+				addresses = append(addresses, address)
+			}
+		}
+	}
+	return addresses, nil
 }
 
 // EnsureEndpoints makes the config's Endpoints the endpoints of the Service, also if there are none.
