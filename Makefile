@@ -82,7 +82,7 @@ benchmarks: ## Run the packages' Go benchmarks (PKG=./pkg/storage)
 ##@ Check
 
 .PHONY: verify
-verify: verify-leftovers verify-format verify-tidy verify-build verify-targets verify-vet verify-modules lint verify-openapi verify-validations verify-featuregates verify-runtimehooks verify-aggregated ## Run all checks except the tests
+verify: verify-leftovers verify-format verify-tidy verify-build verify-targets verify-vet verify-modules lint verify-openapi verify-validations verify-featuregates verify-runtimehooks verify-control verify-aggregated ## Run all checks except the tests
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run golangci-lint, which also checks the import rules
@@ -138,6 +138,10 @@ verify-featuregates: ## Check that the feature gates of kube-apiserver are curre
 verify-runtimehooks: ## Check that the generated code of pkg/runtimehooks is current
 	hack/verify-runtimehooks.sh
 
+.PHONY: verify-control
+verify-control: ## Check that the OpenAPI document of the control protocol is current
+	hack/verify-control.sh
+
 .PHONY: verify-aggregated
 verify-aggregated: ## Check that the generated code of examples/aggregated is current
 	hack/verify-aggregated.sh
@@ -145,7 +149,7 @@ verify-aggregated: ## Check that the generated code of examples/aggregated is cu
 ##@ Change
 
 .PHONY: update
-update: update-format update-tidy update-openapi update-validations update-featuregates update-runtimehooks update-aggregated ## Format, tidy, and generate all generated code
+update: update-format update-tidy update-openapi update-validations update-featuregates update-runtimehooks update-control update-aggregated ## Format, tidy, and generate all generated code
 
 .PHONY: update-format
 update-format: ## Format the Go code
@@ -170,6 +174,10 @@ update-featuregates: ## Regenerate the feature gates of kube-apiserver
 .PHONY: update-runtimehooks
 update-runtimehooks: ## Regenerate the code for the types of pkg/runtimehooks
 	hack/update-runtimehooks.sh
+
+.PHONY: update-control
+update-control: ## Regenerate the OpenAPI document of the control protocol
+	hack/update-control.sh
 
 .PHONY: update-aggregated
 update-aggregated: ## Regenerate the code for the types of examples/aggregated

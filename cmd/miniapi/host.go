@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -15,15 +16,24 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// newHostCommand returns the command that package miniapitest starts as a child process, to run servers for tests. The
-// command is hidden, because people don't use it.
+// newHostCommand returns the command that fixtures start as a child process, to run servers for tests.
 func newHostCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:    "host",
-		Short:  "Run the servers of a test process, which package miniapitest starts",
-		Hidden: true,
-		Args:   cli.UsageArgs(cobra.NoArgs),
+	o := host.Options{Engine: &local.Engine{}, Version: server.Version().GitVersion}
+	cmd := &cobra.Command{
+		Use:   "host",
+		Short: "Run servers for a test process in any language, by the control protocol",
+		Long: `Run servers for another process, which asks for them by the control protocol: HTTP and JSON, as
+docs/control.md describes. The first line of the output has the address and the token for requests.
+
+The command stops its servers and ends when its standard input ends, so it ends with the process
+that has started it. With --lease, it ends after some time without a request instead.`,
+		Example: `  # A server for a script
+  miniapi host --socket ./miniapi.sock --lease 1m > hello.json &`,
+		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Lease < 0 {
+				return cli.UsageError{Err: fmt.Errorf("--lease %s: must not be negative", o.Lease)}
+			}
 			// The process must remove its files before it ends. It ends when its standard input ends, because the test
 			// process has ended then. So it ignores the signals that a terminal sends to all processes, and the signal
 			// after a write to a closed pipe.
@@ -31,11 +41,14 @@ func newHostCommand() *cobra.Command {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM)
 			defer stop()
 			defer context.AfterFunc(ctx, exitLater)()
-			replies := os.Stdout
-			os.Stdout = os.Stderr // standard output has the replies to the test process, so a library must not print there
-			return host.Serve(ctx, &exitAfterEOF{os.Stdin}, replies, &local.Engine{}, server.Version().GitVersion)
+			hello := os.Stdout
+			os.Stdout = os.Stderr // standard output has only the first line, so a library must not print there
+			return host.Serve(ctx, &exitAfterEOF{os.Stdin}, hello, o)
 		},
 	}
+	cmd.Flags().StringVar(&o.Socket, "socket", "", "Listen on the Unix socket at this `PATH`, and not on a free port of 127.0.0.1.")
+	cmd.Flags().DurationVar(&o.Lease, "lease", 0, "End after this `DURATION` without a request, and not at the end of standard input.")
+	return cmd
 }
 
 // endTimeout limits the time for which the process continues after the end of the test process, or after SIGTERM.
@@ -46,11 +59,11 @@ func exitLater() { time.AfterFunc(endTimeout, func() { os.Exit(cli.ExitFailed) }
 
 // exitAfterEOF reads standard input. If the process still runs endTimeout after the end of the input, exitAfterEOF ends
 // the process.
-type exitAfterEOF struct{ *os.File }
+type exitAfterEOF struct{ input *os.File }
 
 // Read implements io.Reader.
 func (e *exitAfterEOF) Read(p []byte) (int, error) {
-	n, err := e.File.Read(p)
+	n, err := e.input.Read(p)
 	if err != nil {
 		exitLater()
 	}

@@ -18,7 +18,7 @@ func TestImports(t *testing.T) {
 		ours + "/engine":         true,
 		ours + "/engine/process": true,
 		ours + "/engine/program": true,
-		ours + "/engine/wire":    true,
+		ours + "/engine/control": true,
 		ours + "/fault":          true,
 		ours + "/manifests":      true,
 		ours + "/reviews":        true,

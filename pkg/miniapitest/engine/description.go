@@ -11,41 +11,42 @@ import (
 type Description struct {
 	// RuntimeConfig, EnablePlugins and DisablePlugins are the values of kube-apiserver's flags --runtime-config,
 	// --enable-admission-plugins and --disable-admission-plugins.
-	RuntimeConfig                 map[string]string `json:",omitempty"`
-	EnablePlugins, DisablePlugins []string          `json:",omitempty"`
+	RuntimeConfig  map[string]string `json:"runtimeConfig,omitempty"`
+	EnablePlugins  []string          `json:"enablePlugins,omitempty"`
+	DisablePlugins []string          `json:"disablePlugins,omitempty"`
 	// Controllers selects the controllers that run in the server: NAME selects one, * selects all, and -NAME excludes
 	// one.
-	Controllers []string `json:",omitempty"`
+	Controllers []string `json:"controllers,omitempty"`
 	// EmulatedVersion and most FeatureGates apply to the whole process of the server.
-	FeatureGates    map[string]bool `json:",omitempty"`
-	EmulatedVersion string          `json:",omitempty"`
+	FeatureGates    map[string]bool `json:"featureGates,omitempty"`
+	EmulatedVersion string          `json:"emulatedVersion,omitempty"`
 	// DataDir is the folder for the data, or "" for a temporary one.
-	DataDir string `json:",omitempty"`
+	DataDir string `json:"dataDir,omitempty"`
 	// Audit makes the server report audit events. AuditPolicy is a Policy of audit.k8s.io/v1 in JSON. Without a policy,
 	// all requests are audited.
-	Audit       bool            `json:",omitempty"`
-	AuditPolicy json.RawMessage `json:",omitempty"`
+	Audit       bool            `json:"audit,omitempty"`
+	AuditPolicy json.RawMessage `json:"auditPolicy,omitempty"`
 	// Services has addresses of the services of webhooks. If another option sets the address of a service, the server
 	// uses that address.
-	Services []Place `json:",omitempty"`
+	Services []Place `json:"services,omitempty"`
 	// Callers are the admission plugins that must be on. If one of these plugins is off, the start fails.
-	Callers []Caller `json:",omitempty"`
+	Callers []Caller `json:"callers,omitempty"`
 	// Flags are flags of "miniapi serve", as --name or --name=value.
-	Flags []string `json:",omitempty"`
+	Flags []string `json:"flags,omitempty"`
 	// Definitions are CustomResourceDefinitions that the server stores at its start, as if the fixture had applied
 	// them. Info.Installed lists the definitions that the server has stored. The JSON of a Description doesn't have the
 	// definitions, because package wire sends them separately: if the field Kept of a Content is true, a process gets
 	// this Content only once.
 	Definitions []*Content `json:"-"`
 	// DefinitionManager is the field manager of the definitions.
-	DefinitionManager string `json:",omitempty"`
+	DefinitionManager string `json:"definitionManager,omitempty"`
 	// Kept is a name that stands for the objects that the fixture applies to the server, and for all options that
 	// affect the stored objects. It is "" if no objects can be kept. If an earlier server has kept objects under the
 	// same name (Server.Keep), the new server has copies of these objects from its start. Info.Kept lists the objects.
-	Kept string `json:",omitempty"`
+	Kept string `json:"kept,omitempty"`
 	// Leftover is a folder of the fixture. If the test process ends without stopping the server, an engine in another
 	// process removes the folder.
-	Leftover string `json:",omitempty"`
+	Leftover string `json:"leftover,omitempty"`
 }
 
 // Content is an object in JSON. It is never changed, so an engine may identify it by its pointer.
@@ -67,30 +68,33 @@ func (c *Content) Sum() [sha256.Size]byte {
 
 // Place is the address of a service, or of one of its ports. The port 0 stands for all ports.
 type Place struct {
-	Namespace, Name string
-	Port            int32 `json:",omitempty"`
-	Address         string
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Port      int32  `json:"port,omitempty"`
+	Address   string `json:"address"`
 }
 
 // Caller is an admission plugin that calls the webhooks of a configuration.
 type Caller struct {
-	Plugin string
+	Plugin string `json:"plugin"`
 	// Configuration names the configuration and its source, for errors.
-	Configuration string
+	Configuration string `json:"configuration"`
 }
 
 // Webhook is the address of a webhook, which is a URL or a service, and its authorities.
 type Webhook struct {
-	Name     string
-	URL      string   `json:",omitempty"`
-	CABundle []byte   `json:",omitempty"`
-	Service  *Service `json:",omitempty"`
+	Name     string   `json:"name"`
+	URL      string   `json:"url,omitempty"`
+	CABundle []byte   `json:"caBundle,omitempty"`
+	Service  *Service `json:"service,omitempty"`
 }
 
 // Service is the service of a webhook.
 type Service struct {
-	Namespace, Name, Path string
-	Port                  int32
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Path      string `json:"path,omitempty"`
+	Port      int32  `json:"port"`
 }
 
 // ReachHeader is a header of the requests that Server.Reach sends, with the value ReachRequest. The fixture's webhook

@@ -77,10 +77,10 @@ type Info struct {
 	Places []Place
 	// Installed are the definitions of the description that the server has stored at its start. The fixture applies the
 	// remaining definitions.
-	Installed []Installed `json:",omitempty"`
+	Installed []Installed
 	// Kept are the objects that the server has from its start because an earlier server has kept them (Server.Keep).
 	// The fixture numbers the objects.
-	Kept []Installed `json:",omitempty"`
+	Kept []Installed
 	// Snapshots is true if the server can make snapshots. A server with an external etcd can't make any.
 	Snapshots bool
 }
@@ -88,9 +88,9 @@ type Info struct {
 // Installed is an object that the server has stored at its start.
 type Installed struct {
 	// Index is the index of a definition in Description.Definitions, or the number of an object that was kept.
-	Index int
+	Index int `json:"index"`
 	// Warnings are the warnings that a client would have got for the object.
-	Warnings []string `json:",omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // PlaceOf returns the address that the options set for a port of a service. If they set no address for this port,

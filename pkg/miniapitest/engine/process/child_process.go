@@ -1,10 +1,16 @@
 package process
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
@@ -12,7 +18,7 @@ import (
 	"time"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine/wire"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine/control"
 )
 
 // host is a miniapi process.
@@ -24,30 +30,27 @@ type host struct {
 	in      *os.File
 	out     *os.File
 	errors  *os.File
-	writer  *wire.Writer
-	reader  *wire.Reader
+	client  *control.Client
 	// listening counts the goroutines that read from the process.
 	listening sync.WaitGroup
 
 	mu      sync.Mutex
-	last    int64 // the number of the last call
-	calls   map[int64]chan wire.Reply
-	servers map[int64]*server
+	servers map[*server]bool
 	paused  bool
-	// sent has the numbers of the contents that the process has stored. sending is locked while a content is sent.
+	// sending is locked while an object is sent, and sent has the objects that the process keeps.
 	sending sync.Mutex
-	sent    map[*engine.Content]int64
+	sent    map[*engine.Content]bool
 	// failed is the reason why the process can't be used. It has its value when gone is closed.
 	failed error
 	gone   chan struct{}
 	stderr tail
 }
 
-// startHost starts the program, and waits for its first reply.
+// startHost starts the program, and waits for its first line.
 func startHost(ctx context.Context, program, key string, usual bool) (_ *host, err error) {
 	h := &host{
 		key: key, usual: usual, command: exec.Command(program, "host"),
-		calls: map[int64]chan wire.Reply{}, servers: map[int64]*server{}, sent: map[*engine.Content]int64{}, gone: make(chan struct{}),
+		servers: map[*server]bool{}, sent: map[*engine.Content]bool{}, gone: make(chan struct{}),
 	}
 	var childFiles []*os.File
 	pipe := func() (r, w *os.File) {
@@ -73,7 +76,6 @@ func startHost(ctx context.Context, program, key string, usual bool) (_ *host, e
 		h.close()
 		return nil, fmt.Errorf("starting %s: %w", program, err)
 	}
-	h.writer, h.reader = wire.NewWriter(h.in), wire.NewReader(h.out)
 	if err := h.greet(ctx, program); err != nil {
 		h.end()
 		return nil, err
@@ -81,26 +83,30 @@ func startHost(ctx context.Context, program, key string, usual bool) (_ *host, e
 	return h, nil
 }
 
-// greeting limits the time until the program has sent its version of the protocol.
+// greeting limits the time until the program has written its first line.
 const greeting = 30 * time.Second
 
-// greet reads the first reply, which has the version of the protocol.
+// greet reads the first line, which has the version of the protocol, and the address and token for requests.
 func (h *host) greet(ctx context.Context, program string) error {
-	var first wire.Reply
-	ctx, cancel := context.WithTimeoutCause(ctx, greeting, fmt.Errorf("no reply within %s", greeting))
+	ctx, cancel := context.WithTimeoutCause(ctx, greeting, fmt.Errorf("no line within %s", greeting))
 	defer cancel()
 	// The end of ctx interrupts the read. If the pipe doesn't support deadlines, the read continues until the program
-	// replies or ends.
+	// writes or ends.
 	defer context.AfterFunc(ctx, func() { _ = h.out.SetReadDeadline(time.Now()) })()
-	err := h.reader.Read(&first)
+	var hello control.Hello
+	line, err := bufio.NewReader(h.out).ReadBytes('\n')
+	if err == nil && json.Unmarshal(line, &hello) != nil {
+		err = fmt.Errorf("the first line is %.200q", bytes.TrimSpace(line))
+	}
 	switch {
-	case err == nil && first.Hello != nil && first.Hello.Protocol == wire.Protocol:
-		return nil
-	case err == nil && first.Hello != nil:
-		return fmt.Errorf("%s is miniapi %s with version %d of the protocol for tests, and this fixture needs version %d: use a program of the fixture's own version, or leave $MINIAPI unset",
-			program, first.Hello.Version, first.Hello.Protocol, wire.Protocol)
+	case err == nil && hello.Protocol == control.Version:
+		h.client, err = control.NewClient(hello)
+		return err
+	case err == nil && hello.Protocol != "":
+		return fmt.Errorf("%s is miniapi %s with version %s of the control protocol, and this fixture needs version %s: use a program of the fixture's own version, or leave $MINIAPI unset",
+			program, hello.Version, hello.Protocol, control.Version)
 	case err == nil:
-		err = errors.New("the first line of the output lacks the version of the protocol for tests")
+		err = errors.New("the first line lacks the version of the control protocol")
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
 	}
@@ -123,14 +129,8 @@ func (h *host) listen() {
 	go h.readErrorsOn()
 	go func() {
 		defer h.listening.Done()
-		for {
-			var reply wire.Reply
-			if err := h.reader.Read(&reply); err != nil {
-				h.stopReading(err)
-				return
-			}
-			h.take(reply)
-		}
+		_, err := io.Copy(io.Discard, h.out) // after its first line, the process writes nothing; the end is that of the process
+		h.stopReading(err)
 	}()
 }
 
@@ -142,10 +142,13 @@ func (h *host) pause() {
 	_ = h.out.SetReadDeadline(time.Now())
 	_ = h.errors.SetReadDeadline(time.Now())
 	h.listening.Wait()
+	if h.client != nil {
+		h.client.CloseIdleConnections()
+	}
 }
 
-// stopReading is called after a failed read. The read fails after a call of pause. It also fails if the process has
-// ended, or has written something that isn't a reply: then all servers of the process end with an error.
+// stopReading is called after the last read. A read ends after a call of pause. It also ends if the process has ended:
+// then all servers of the process end with an error.
 func (h *host) stopReading(err error) {
 	h.mu.Lock()
 	paused := h.paused
@@ -153,23 +156,19 @@ func (h *host) stopReading(err error) {
 	if paused && errors.Is(err, os.ErrDeadlineExceeded) {
 		return
 	}
-	_ = h.in.Close() // if the process still runs, this ends it
-	state := "has ended"
-	if !errors.Is(err, io.EOF) {
-		state = fmt.Sprintf("can't be understood: %v", err)
-	}
+	_ = h.in.Close()
 	h.readErrors(time.Now().Add(time.Second))
 	waited := h.command.Wait()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.failed = fmt.Errorf("the miniapi process %d %s", h.pid(), state)
+	h.failed = fmt.Errorf("the miniapi process %d has ended", h.pid())
 	if waited != nil {
 		h.failed = fmt.Errorf("%w: %w", h.failed, waited)
 	}
 	h.failed = fmt.Errorf("%w%s", h.failed, h.stderr.explain())
 	close(h.gone)
-	for _, s := range h.servers {
-		s.close(h.failed)
+	for s := range h.servers {
+		s.end(h.failed)
 	}
 }
 
@@ -183,72 +182,71 @@ func (h *host) usable() bool {
 	}
 }
 
-// take passes a reply to its call, or an event to its server.
-func (h *host) take(reply wire.Reply) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if answered := h.calls[reply.ID]; answered != nil {
-		delete(h.calls, reply.ID)
-		answered <- reply
-		return
-	}
-	if s := h.servers[reply.Server]; s != nil {
-		s.take(reply)
-	}
-}
-
 // errStopped is the error of a call of a stopped server.
 var errStopped = errors.New("the server has been stopped")
 
-// call makes a request to the process and returns the reply. When the context ends, call sends a cancellation to the
-// process, which then replies soon. When stopped is closed, call returns at once, because no goroutine reads replies
-// any more.
-func (h *host) call(ctx context.Context, stopped <-chan struct{}, r wire.Request) (wire.Reply, error) {
-	answered := make(chan wire.Reply, 1)
-	h.mu.Lock()
-	h.last++
-	r.ID = h.last
-	h.calls[r.ID] = answered
-	h.mu.Unlock()
-	// A failed write means that the process has ended. The goroutine that reads the replies then ends all calls with
-	// the reason.
-	_ = h.writer.Write(r)
-	defer context.AfterFunc(ctx, func() { _ = h.writer.Write(wire.Request{Cancel: r.ID}) })()
+// ending limits the time between a request that fails because the process has ended, and the end of its output.
+const ending = 5 * time.Second
+
+// call makes a request to the process, and decodes the answer into the argument response unless it is nil. When stopped
+// is closed, call returns at once.
+func (h *host) call(ctx context.Context, stopped <-chan struct{}, method, path string, request, response any) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if stopped != nil {
+		done := make(chan struct{})
+		defer close(done)
+		go func() {
+			select {
+			case <-stopped:
+				cancel(errStopped)
+			case <-done:
+			}
+		}()
+	}
+	err := h.client.Do(ctx, method, path, request, response)
+	return h.explain(ctx, err)
+}
+
+// explain returns the reason of a failed request: the end of the process, the end of the context, or the answer.
+func (h *host) explain(ctx context.Context, err error) error {
+	broken := (*url.Error)(nil)
+	if !errors.As(err, &broken) {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	select {
-	case reply := <-answered:
-		return reply, reply.Error.Err()
 	case <-h.gone:
-		return wire.Reply{}, h.failed
-	case <-stopped:
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		delete(h.calls, r.ID)
-		return wire.Reply{}, errStopped
+		return h.failed
+	case <-time.After(ending):
+		return err
 	}
 }
 
-// send returns the definitions of a start. It first sends the contents that the process has to store and doesn't have
-// yet.
-func (h *host) send(contents []*engine.Content) []wire.Definition {
+// send returns the definitions of a start. It first sends the objects that later starts need too, and that the process
+// doesn't have yet.
+func (h *host) send(ctx context.Context, contents []*engine.Content) ([]control.Definition, error) {
 	h.sending.Lock()
 	defer h.sending.Unlock()
-	definitions := make([]wire.Definition, len(contents))
+	definitions := make([]control.Definition, len(contents))
 	for i, content := range contents {
 		if !content.Kept {
-			definitions[i].JSON = content.JSON
+			definitions[i].Object = content.JSON
 			continue
 		}
-		number, sent := h.sent[content]
-		if !sent {
-			number = int64(len(h.sent) + 1)
-			h.sent[content] = number
-			// A failed write means that the process has ended. The goroutine that reads the replies then ends all calls
-			// with the reason.
-			_ = h.writer.Write(wire.Request{Content: &wire.Content{Number: number, JSON: content.JSON}})
+		sum := content.Sum()
+		definitions[i].SHA256 = hex.EncodeToString(sum[:])
+		if h.sent[content] {
+			continue
 		}
-		definitions[i].Number = number
+		if err := h.call(ctx, nil, http.MethodPut, "/v1/objects/"+definitions[i].SHA256, json.RawMessage(content.JSON), nil); err != nil {
+			return nil, err
+		}
+		h.sent[content] = true
 	}
-	return definitions
+	return definitions, nil
 }
 
 // end ends the process, and returns when it has ended.

@@ -22,15 +22,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine/control"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine/host"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine/process"
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine/wire"
 )
 
 // With the argument "host", the test program takes the place of miniapi: it serves requests with a fake engine.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "host" {
-		if err := host.Serve(context.Background(), os.Stdin, os.Stdout, fakeEngine{}, "v0.0.0"); err != nil {
+		if err := host.Serve(context.Background(), os.Stdin, os.Stdout, host.Options{Engine: fakeEngine{}, Version: "v0.0.0"}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -399,8 +399,8 @@ func TestOtherPrograms(t *testing.T) {
 			"hasn't begun to serve tests"},
 		{"fails", "the program writes its reason", script("echo unknown command >&2; exit 2"), "unknown command"},
 		{"protocol", "the program has another version of the protocol",
-			script(`echo '{"Hello":{"Protocol":7,"Version":"v9"}}'; cat`),
-			fmt.Sprintf("is miniapi v9 with version 7 of the protocol for tests, and this fixture needs version %d", wire.Protocol)},
+			script(`echo '{"protocol":"v7","version":"v9"}'; cat`),
+			"is miniapi v9 with version v7 of the control protocol, and this fixture needs version " + control.Version},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

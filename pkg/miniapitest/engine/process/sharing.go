@@ -25,24 +25,25 @@ func key(d engine.Description) (key string, usual bool) {
 	return string(encoded), s.FeatureGates == nil && s.EmulatedVersion == ""
 }
 
-// hold returns the process for a server, and a number for the server. It starts the process if none is running.
-func (e *Engine) hold(ctx context.Context, d engine.Description) (*host, int64, error) {
+// hold returns the process for a server. It starts the process if none is running.
+func (e *Engine) hold(ctx context.Context, d engine.Description) (*host, error) {
 	key, usual := key(d)
 	for {
 		e.mu.Lock()
 		if h := e.hosts[key]; h != nil && h.usable() {
 			defer e.mu.Unlock()
-			return h, e.use(h), nil
+			e.use(h)
+			return h, nil
 		}
 		if other := e.starts[key]; other != nil {
 			e.mu.Unlock()
 			select {
 			case <-other.ended:
 			case <-ctx.Done():
-				return nil, 0, fmt.Errorf("waiting for the miniapi process, which another server starts: %w", context.Cause(ctx))
+				return nil, fmt.Errorf("waiting for the miniapi process, which another server starts: %w", context.Cause(ctx))
 			}
 			if other.err != nil {
-				return nil, 0, other.err
+				return nil, other.err
 			}
 			continue
 		}
@@ -66,7 +67,7 @@ type starting struct {
 // startHost starts a process for the first server that needs it. Other servers that need the process wait until
 // startHost closes own.ended. The argument key stands for the settings of the process, and usual is true if these are
 // the defaults.
-func (e *Engine) startHost(ctx context.Context, own *starting, key string, usual bool) (*host, int64, error) {
+func (e *Engine) startHost(ctx context.Context, own *starting, key string, usual bool) (*host, error) {
 	program, err := e.Program(ctx)
 	var h *host
 	if err == nil {
@@ -80,20 +81,19 @@ func (e *Engine) startHost(ctx context.Context, own *starting, key string, usual
 		if ctx.Err() == nil {
 			own.err = err
 		}
-		return nil, 0, err
+		return nil, err
 	}
 	e.hosts[key] = h
-	return h, e.use(h), nil
+	e.use(h)
+	return h, nil
 }
 
-// use counts a server of a process, and returns a number for the server. The caller must hold mu.
-func (e *Engine) use(h *host) int64 {
+// use counts a server of a process. The caller must hold mu.
+func (e *Engine) use(h *host) {
 	h.users++
 	if h.users == 1 {
 		h.listen()
 	}
-	e.last++
-	return e.last
 }
 
 // release is called when a server has stopped, or when its start has failed. After the last server of a process, the
