@@ -59,6 +59,10 @@ test-compat: ## Release in a copy, and test operators with the oldest and newest
 test-capi: ## Run the tests with Cluster API's own code, which are a separate module
 	cd test/clusterapi && go test -timeout $(TIMEOUT) -run '$(RUN)' ./...
 
+.PHONY: test-clients
+test-clients: ## Run the suites of the clients for other languages
+	hack/test-clients.sh
+
 .PHONY: test-sample
 test-sample: ## Run Kubernetes' sample-apiserver behind miniapi, in a separate module
 	cd test/sampleapiserver && go test -timeout $(TIMEOUT) -run '$(RUN)' ./...
