@@ -41,7 +41,8 @@ made, also after SIGINT, SIGTERM or SIGHUP. The server calls webhooks of this pr
 --webhook-address. With --webhook-image, a server in a cluster needn't reach the address.
 
 The exit code is 0 if no case failed, 1 if a case failed, and 2 if the command line is wrong or the server can't be
-reached. docs/conformance.md has the promises and the permissions that the cases need.`,
+reached. docs/conformance-cases.md has the promises, and docs/conformance.md the permissions that the cases
+need.`,
 		Example: `  # Judge a server on this machine
   miniapi conformance apiserver --kubeconfig miniapi.kubeconfig
 

@@ -40,7 +40,7 @@ write without an answer may have had its effect or not. The run removes the name
 SIGHUP.
 
 The exit code is 0 if no case failed, 1 if a case failed, and 2 if the command line is wrong or the server can't be
-reached. docs/conformance.md has the cases.`,
+reached. docs/conformance-cases.md has the cases.`,
 		Example: `  # Judge a server by a minute of concurrent requests
   miniapi conformance consistency --kubeconfig miniapi.kubeconfig --duration 1m
 

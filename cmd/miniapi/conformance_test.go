@@ -19,10 +19,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/report"
 )
 
-// The tables of promises in docs/conformance.md and the suites have the same cases.
+// The tables of promises in docs/conformance-cases.md and the suites have the same cases.
 func TestConformanceDocument(t *testing.T) {
 	t.Parallel()
-	document, err := os.ReadFile("../../docs/conformance.md")
+	document, err := os.ReadFile("../../docs/conformance-cases.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,12 +37,12 @@ func TestConformanceDocument(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Contains(document, table.Bytes()) {
-			t.Errorf("docs/conformance.md is out of date: replace its table of cases by the output of\n"+
+			t.Errorf("docs/conformance-cases.md is out of date: replace its table of cases by the output of\n"+
 				"go run ./cmd/miniapi conformance %s --list --output markdown", command)
 		}
 	}
 	if tables := apiserver.MatrixTables(); !bytes.Contains(document, []byte(tables)) {
-		t.Errorf("docs/conformance.md is out of date: replace its tables of the matrix by\n%s", tables)
+		t.Errorf("docs/conformance-cases.md is out of date: replace its tables of the matrix by\n%s", tables)
 	}
 }
 

@@ -50,7 +50,7 @@ objects. With one, --url is where its webhooks are called instead. A webhook in 
 called through the API server, unless --url is given.
 
 The exit code is 0 if no case failed, 1 if a case failed, and 2 if the command line is wrong or the webhook can't be reached.
-docs/conformance.md has the cases.`,
+docs/conformance-cases.md has the cases.`,
 		Example: `  # Judge a webhook on this machine, and its configuration
   miniapi conformance webhook -f config/webhook/manifests.yaml --url https://localhost:9443 --ca certs/ca.crt --apply config/crd
 

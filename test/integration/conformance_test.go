@@ -20,7 +20,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// Every case of the conformance suite for API servers passes. docs/conformance.md lists the cases. The user of the
+// Every case of the conformance suite for API servers passes. docs/conformance-cases.md lists the cases. The user of the
 // suite has only the permissions of the role that the suite prints for the cases.
 func TestConformance(t *testing.T) {
 	t.Parallel()
