@@ -38,8 +38,8 @@ run: build ## Build and serve on 127.0.0.1:6443 (ARGS="--secure-port 0 ...")
 	bin/miniapi serve $(ARGS)
 
 .PHONY: clean
-clean: ## Remove bin/ with the program and the tools
-	rm -rf bin
+clean: ## Remove bin/ with the program and the tools and site/
+	rm -rf bin site
 
 ##@ Test
 
@@ -82,6 +82,14 @@ bench: build ## Measure miniapi, and the kube-apiserver in KUBEBUILDER_ASSETS if
 .PHONY: benchmarks
 benchmarks: ## Run the packages' Go benchmarks (PKG=./pkg/storage)
 	go test -run '^$$' -bench . -benchmem $(PKG)
+
+##@ Documentation
+
+SITE_TOOLS := bin/site-$(shell sha256sum hack/site/requirements.txt | cut -c1-8)
+
+.PHONY: docs-site
+docs-site: $(SITE_TOOLS) ## Build the documentation into site/, and check all links in it
+	NO_MKDOCS_2_WARNING=1 $(SITE_TOOLS)/bin/mkdocs build
 
 ##@ Check
 
@@ -187,6 +195,9 @@ update-control: ## Regenerate the OpenAPI document of the control protocol
 update-aggregated: ## Regenerate the code for the types of examples/aggregated
 	hack/update-aggregated.sh
 
-# The linter isn't a tool in go.mod, because go.mod would then have the linter's dependencies.
+# Tools aren't in go.mod, because go.mod would then have their dependencies.
 $(GOLANGCI_LINT):
 	GOBIN=$(@D) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+
+$(SITE_TOOLS):
+	python3 -m venv $@ && $@/bin/pip install --quiet --disable-pip-version-check -r hack/site/requirements.txt || { rm -rf $@; exit 1; }
