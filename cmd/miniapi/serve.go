@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -77,6 +78,9 @@ Flags that kube-apiserver has, too, have the same names.`,
 	return cmd
 }
 
+// slowStart is the time after which a start takes so long that the command shows the errors of the server.
+const slowStart = 5 * time.Second
+
 func (o *serveOptions) run(parent context.Context, in io.Reader, out, errOut io.Writer) error {
 	if o.PrintVersion(out) {
 		return nil
@@ -105,7 +109,12 @@ func (o *serveOptions) run(parent context.Context, in io.Reader, out, errOut io.
 	}
 	ctx, cancel := launch.UntilSignal(parent)
 	defer cancel()
-	context.AfterFunc(ctx, log.Close)
+	slow := time.AfterFunc(slowStart, log.Open)
+	defer slow.Stop()
+	context.AfterFunc(ctx, func() {
+		slow.Stop()
+		log.Close()
+	})
 	if err := ready.check(ctx); err != nil {
 		return err
 	}

@@ -43,6 +43,8 @@ func newGenericConfig(o CompletedOptions, bootstrapped health.Bootstrapped, mana
 	if generic.ShutdownWatchTerminationGracePeriod == 0 {
 		generic.ShutdownWatchTerminationGracePeriod = watchGracePeriod
 	}
+	// A storage whose watch cache can't be filled, because an object can't be decoded, must not end the start.
+	generic.StorageInitializationTimeout = startTimeout / 2
 	bootstrapped.AddTo(generic, o.enabled.ResourceEnabled)
 	generic.AggregatedDiscoveryGroupManager = manager // the server of custom resources uses it too
 	longRunning := genericfilters.BasicLongRunningRequestCheck(

@@ -3,20 +3,22 @@ package server
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/netip"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
-	genericapiserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/klog/v2"
 
 	"github.com/miniapi-dev/miniapi/pkg/ondemand"
+	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
 	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/direct"
@@ -131,27 +133,41 @@ func syncInformers(starting context.Context, c *Config) error {
 		if c.options.Behind.Enabled() {
 			return fmt.Errorf("--behind %s: waiting for informers of the cluster: %w", c.options.Behind.Kubeconfig, err)
 		}
-		return fmt.Errorf("waiting for informers: %w", orWhyUnlisted(starting, c.clients.typed, err))
+		return fmt.Errorf("waiting for informers: %w", c.orWhyUnlisted(starting, err))
 	}
 	for informer, synced := range c.served.customResources.Informers().WaitForCacheSync(ctx.Done()) {
 		if !synced {
-			return fmt.Errorf("waiting for the informer of %s: %w", informer, orWhyUnlisted(starting, c.clients.typed, context.Cause(ctx)))
+			return fmt.Errorf("waiting for the informer of %s: %w", informer, c.orWhyUnlisted(starting, context.Cause(ctx)))
 		}
 	}
 	return nil
 }
 
-// orWhyUnlisted adds a reason to the error of an informer that hasn't listed its objects. To find the reason, it sends
-// a list request. When the context "starting" ends, the function stops waiting for the answer and adds no reason.
-func orWhyUnlisted(starting context.Context, client kubernetes.Interface, err error) error {
+// orWhyUnlisted adds a reason to the error of an informer that hasn't listed its objects, such as the key of an object in
+// etcd that can't be decoded.
+func (c *Config) orWhyUnlisted(starting context.Context, err error) error {
+	followed := []schema.GroupVersionResource{customresources.Definitions, aggregation.Resource}
+	for _, resource := range c.clients.informers.Resources() {
+		if versions := c.options.Table.Scheme().PrioritizedVersionsForGroup(resource.Group); len(versions) > 0 {
+			followed = append(followed, versions[0].WithResource(resource.Resource))
+		}
+	}
+	followed = slices.DeleteFunc(followed, func(gvr schema.GroupVersionResource) bool { return !c.options.enabled.ResourceEnabled(gvr) })
+	return orWhyUnlisted(starting, c.clients.dynamic, followed, err)
+}
+
+// orWhyUnlisted sends list requests to find the reason. When the context "starting" ends, it stops waiting for the
+// answers and adds no reason.
+func orWhyUnlisted(starting context.Context, client dynamic.Interface, followed []schema.GroupVersionResource, err error) error {
 	ctx, cancel := context.WithTimeout(starting, ensureTimeout)
 	defer cancel()
-	reason := client.Discovery().RESTClient().Get().
-		AbsPath(genericapiserver.APIGroupPrefix, apiextensionsv1.GroupName, "v1", "customresourcedefinitions").Param("limit", "1").Do(ctx).Error()
-	if reason == nil || starting.Err() != nil {
-		return err
+	all := metav1.ListOptions{Limit: math.MaxInt32} // a list without a limit waits for the watch cache
+	for _, resource := range followed {
+		if _, reason := client.Resource(resource).List(ctx, all); reason != nil && starting.Err() == nil {
+			return fmt.Errorf("%w: the server can't list %s: %w", err, resource.GroupResource(), reason)
+		}
 	}
-	return fmt.Errorf("%w: the server's own requests fail: %w", err, reason)
+	return err
 }
 
 // becomeReady creates the objects that every cluster has (namespaces, RBAC roles and so on), and waits until /readyz is
@@ -184,7 +200,7 @@ func (s *Server) becomeReady(starting, serving context.Context) error {
 		}
 	}
 	if err := client.Await(ctx, "/readyz"); err != nil {
-		return err
+		return s.config.orWhyUnlisted(starting, err)
 	}
 	if err := s.controllers.start(ctx, s.config.etcd.Embedded()); err != nil {
 		return err

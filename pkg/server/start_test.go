@@ -8,9 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/loopback"
 )
 
@@ -45,7 +47,7 @@ func TestOrWhyUnlisted(t *testing.T) {
 		want         string
 	}{
 		{"requests fail", "the list request of orWhyUnlisted fails for the same reason as the informer", false, true,
-			false, "it took too long: the server's own requests fail: no audit"},
+			false, "it took too long: the server can't list customresourcedefinitions.apiextensions.k8s.io: no audit"},
 		{"requests succeed", "the list request succeeds, so there is no reason to add", false, false, false, "it took too long"},
 		{"the end of the start", "at the end of the start, the caller no longer waits for a reason", true, true, false,
 			"it took too long"},
@@ -65,14 +67,17 @@ func TestOrWhyUnlisted(t *testing.T) {
 					end()
 					<-r.Context().Done()
 				}
-				if test.fails && r.URL.Path == "/apis/apiextensions.k8s.io/v1/customresourcedefinitions" {
-					w.Header().Set("Content-Type", "application/json")
+				w.Header().Set("Content-Type", "application/json")
+				if !test.fails || r.URL.Path != "/apis/apiextensions.k8s.io/v1/customresourcedefinitions" {
+					_, _ = w.Write([]byte(`{"kind": "List", "apiVersion": "v1", "items": []}`))
+				} else {
 					w.WriteHeader(http.StatusInternalServerError)
 					_, _ = w.Write([]byte(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no audit", "code": 500}`))
 				}
 			}))
-			client := kubernetes.NewForConfigOrDie(&rest.Config{Host: "https://localhost", Transport: apiServer})
-			if got := orWhyUnlisted(starting, client, errors.New("it took too long")); got.Error() != test.want {
+			followed := []schema.GroupVersionResource{customresources.Definitions}
+			client := dynamic.NewForConfigOrDie(&rest.Config{Host: "https://localhost", Transport: apiServer})
+			if got := orWhyUnlisted(starting, client, followed, errors.New("it took too long")); got.Error() != test.want {
 				t.Errorf("%s: %v, want %s", test.reason, got, test.want)
 			}
 		})

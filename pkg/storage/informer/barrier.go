@@ -2,6 +2,7 @@ package informer
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -114,6 +115,12 @@ func (b *Barrier) forget(resource schema.GroupResource, informer awaited) {
 	defer b.mu.Unlock()
 	// Wait reads the old slice without the lock, so forget makes a new one.
 	b.informers[resource] = slices.DeleteFunc(slices.Clone(b.informers[resource]), func(other awaited) bool { return other == informer })
+}
+
+func (b *Barrier) resources() []schema.GroupResource {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return slices.Collect(maps.Keys(b.informers))
 }
 
 // checkers returns a checker for each informer and for each handler. An informer's checker is done after the informer's

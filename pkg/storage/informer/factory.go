@@ -82,6 +82,9 @@ func (f *Factory) WaitForSync(ctx context.Context) error {
 	return nil
 }
 
+// Resources returns the resources that have an informer.
+func (f *Factory) Resources() []schema.GroupResource { return f.barrier.resources() }
+
 // ResourcesChanged must be called when a resource is new or served differently, after the change is in the RESTMapper.
 // When ResourcesChanged returns, the policies that have parameters of the resource are active.
 func (f *Factory) ResourcesChanged() {

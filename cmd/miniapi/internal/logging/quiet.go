@@ -6,8 +6,8 @@ import (
 )
 
 // Quiet is a writer for the log. While it is open, it passes on warnings and errors, except for errors of clients. It
-// is closed at first. The command serve opens it when the server is ready, and closes it when the server begins to
-// stop. At other times, and in other commands, the command's own error says enough.
+// is closed at first. The command serve opens it when the server is ready, or when the start takes long, and closes it when
+// the server begins to stop. At other times, and in other commands, the command's own error says enough.
 type Quiet struct {
 	To     io.Writer
 	opened atomic.Bool
