@@ -266,6 +266,7 @@ func TestHostErrors(t *testing.T) {
 		{"definition", "the object was not sent before", "POST", "/v1/servers", `{"definitions":[{"sha256":"00"}]}`, "definitions[0]"},
 		{"server", "there is no such server", "GET", "/v1/servers/none", ``, `the host has no server "none"`},
 		{"operation", "there is no such operation", "GET", "/v2", ``, "there is no such operation"},
+		{"method", "the path has other operations", "TRACE", "/v1/servers", ``, "there is no such operation"},
 		{"hash", "the hash isn't that of the object", "PUT", "/v1/objects/00", `{}`, "the sha256 of the body is"},
 		{"bare", "a server without setup has nothing to go back to", "POST", "/v1/servers/" + bare.ID + "/reset", ``, "started without setup"},
 		{"address", "the certificate is for an address", "POST", "/v1/servers/" + bare.ID + "/certificates", `{"ips":["localhost"]}`, `ips[0]: "localhost" must be an IP address`},

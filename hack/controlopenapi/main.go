@@ -63,7 +63,11 @@ func (s *schemas) operation(o control.Operation) object {
 		parameters = append(parameters, object{"name": name[1], "in": "path", "required": true, "schema": object{"type": "string"}})
 	}
 	for _, q := range o.Query {
-		parameters = append(parameters, object{"name": q.Name, "in": "query", "description": q.Meaning, "schema": object{"type": "string"}})
+		schema := object{"type": "string"}
+		if q.Values != nil {
+			schema["enum"] = q.Values
+		}
+		parameters = append(parameters, object{"name": q.Name, "in": "query", "description": q.Meaning, "schema": schema})
 	}
 	success := object{"description": "success"}
 	switch {
@@ -83,7 +87,9 @@ func (s *schemas) operation(o control.Operation) object {
 		described["parameters"] = parameters
 	}
 	if o.Request != nil {
-		described["requestBody"] = object{"content": object{"application/json": object{"schema": s.of(reflect.TypeOf(o.Request))}}}
+		request := s.of(reflect.TypeOf(o.Request))
+		s.close(reflect.TypeOf(o.Request))
+		described["requestBody"] = object{"content": object{"application/json": object{"schema": request}}}
 	}
 	return described
 }
@@ -121,6 +127,21 @@ func (s *schemas) of(t reflect.Type) object {
 		return object{"type": "string"}
 	default:
 		return object{"type": "integer"}
+	}
+}
+
+// close makes the schema of a request's type refuse unknown fields, as the host does.
+func (s *schemas) close(t reflect.Type) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	schema, ok := s.all[t.Name()].(object)
+	if !ok {
+		return
+	}
+	schema["additionalProperties"] = false
+	for _, field := range reflect.VisibleFields(t) {
+		s.close(field.Type)
 	}
 }
 

@@ -18,21 +18,27 @@ type Operation struct {
 	Status int
 }
 
-// Parameter is a parameter in the query of an operation.
-type Parameter struct{ Name, Meaning string }
+// Parameter is a parameter in the query of an operation. Without Values, any text is a value.
+type Parameter struct {
+	Name, Meaning string
+	Values        []string
+}
 
 // Pattern returns the operation as a pattern of http.ServeMux.
 func (o Operation) Pattern() string { return o.Method + " " + o.Path }
 
 // wait is the query of operations that wait for a server.
 var wait = []Parameter{
-	{"wait", "ready, the default, answers when the server is ready; configured answers as soon as it has an id and webhookCA"},
+	{
+		Name: "wait", Values: []string{"ready", "configured"},
+		Meaning: "ready, the default, answers when the server is ready; configured answers as soon as it has an id and webhookCA",
+	},
 }
 
 // traced selects recorded requests.
 var traced = []Parameter{
-	{"resource", "the resource of the objects, such as deployments.apps"}, {"namespace", "the namespace of the objects"},
-	{"name", "the name of the objects"},
+	{Name: "resource", Meaning: "the resource of the objects, such as deployments.apps"},
+	{Name: "namespace", Meaning: "the namespace of the objects"}, {Name: "name", Meaning: "the name of the objects"},
 }
 
 // Operations are all requests of the protocol.
@@ -59,7 +65,7 @@ var Operations = []Operation{
 	{
 		Name: "followEvents", Method: "GET", Path: "/v1/servers/{id}/events", Response: Event{}, Stream: true, Status: http.StatusOK,
 		Summary: "Follow the server's log, audit events and end, from the events on that nobody has read. A server has one reader at a time.",
-		Query:   []Parameter{{"follow", "false ends the answer after the events until now"}},
+		Query:   []Parameter{{Name: "follow", Meaning: "false ends the answer after the events until now", Values: []string{"true", "false"}}},
 	},
 	{
 		Name: "acknowledgeAudit", Method: "DELETE", Path: "/v1/servers/{id}/audit/{number}", Status: http.StatusNoContent,
@@ -110,7 +116,7 @@ var Operations = []Operation{
 		Summary: "Return the recorded decisions of admission, as docs/trace.md describes.",
 	},
 	{
-		Name: "explainWhy", Method: "GET", Path: "/v1/servers/{id}/why", Query: append([]Parameter{{"webhook", "KIND/NAME of the configuration or policy, or KIND/NAME/PART"}}, traced...), Status: http.StatusOK,
+		Name: "explainWhy", Method: "GET", Path: "/v1/servers/{id}/why", Query: append([]Parameter{{Name: "webhook", Meaning: "KIND/NAME of the configuration or policy, or KIND/NAME/PART"}}, traced...), Status: http.StatusOK,
 		Summary: "Say why a webhook or policy was asked about an object, or wasn't.",
 	},
 	{

@@ -73,9 +73,23 @@ func (h *host) handler() http.Handler {
 			mux.Handle(operation.Pattern(), others[operation.Pattern()])
 		}
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fail(w, http.StatusNotFound, errNotFound) })
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, pattern := mux.Handler(r); pattern == "" {
+			w = unrouted{w}
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
+
+// unrouted is the response to a request for which there is no operation. It has the status of the ServeMux, and an error
+// as its body.
+type unrouted struct{ http.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (u unrouted) WriteHeader(status int) { fail(u.ResponseWriter, status, errNotFound) }
+
+// Write implements http.ResponseWriter.
+func (u unrouted) Write(text []byte) (int, error) { return len(text), nil }
 
 // answered returns a handler that sends the result of an answer with a status.
 func answered(status int, answer answer) http.Handler {
