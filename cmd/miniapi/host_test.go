@@ -269,6 +269,8 @@ func TestHostErrors(t *testing.T) {
 		{"method", "the path has other operations", "TRACE", "/v1/servers", ``, "there is no such operation"},
 		{"hash", "the hash isn't that of the object", "PUT", "/v1/objects/00", `{}`, "the sha256 of the body is"},
 		{"bare", "a server without setup has nothing to go back to", "POST", "/v1/servers/" + bare.ID + "/reset", ``, "started without setup"},
+		{"user", "a certificate without a name would be nobody's", "POST", "/v1/servers/" + bare.ID + "/users", `{"groups":["a"]}`, "name: a user must have a name"},
+		{"folder", "the files would be in the host's own folder", "PUT", "/v1/servers/" + bare.ID + "/recording", `{}`, "folder: must be the path"},
 		{"address", "the certificate is for an address", "POST", "/v1/servers/" + bare.ID + "/certificates", `{"ips":["localhost"]}`, `ips[0]: "localhost" must be an IP address`},
 		{"manifest", "the text isn't a manifest", "POST", "/v1/servers/" + bare.ID + "/manifests", `{"text":"a: 1"}`, "text"},
 		{"fault", "the API server refuses the fault", "POST", "/v1/servers/" + bare.ID + "/faults", `{"faults":[{"verbs":["get"]}]}`, "fault"},

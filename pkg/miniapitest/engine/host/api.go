@@ -254,6 +254,9 @@ func (s *hosted) acknowledge(r *http.Request) (any, error) {
 
 func (s *hosted) addUser(r *http.Request) (any, error) {
 	user, err := read[control.User](r)
+	if err == nil && user.Name == "" {
+		err = statusError{errors.New("name: a user must have a name"), http.StatusBadRequest}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -326,6 +329,9 @@ func (s *hosted) reset(*http.Request) (any, error) {
 
 func (s *hosted) record(r *http.Request) (any, error) {
 	recording, err := read[control.Recording](r)
+	if err == nil && recording.Folder == "" {
+		err = statusError{errors.New("folder: must be the path of the folder for the golden files"), http.StatusBadRequest}
+	}
 	if err != nil {
 		return nil, err
 	}
