@@ -87,6 +87,8 @@ type Kind struct {
 
 	// StoragePrefix is the path of the objects in etcd, below the prefix of all objects. The default is Resource.
 	StoragePrefix string
+	// StoredInJSON stores the objects in JSON, although their Go type has a protobuf encoding.
+	StoredInJSON bool
 
 	// Hooks prepare, validate and warn about objects of the kind.
 	Hooks Hooks

@@ -174,13 +174,14 @@ func (t *Table) Cohabiting() [][]schema.GroupResource {
 	return out
 }
 
-// WithoutProtobuf returns the resources whose Go types have no protobuf encoding. They are stored in JSON.
-func (t *Table) WithoutProtobuf() []schema.GroupResource {
+// StoredInJSON returns the resources that are stored in JSON: their rows say so, or their Go types have no protobuf
+// encoding.
+func (t *Table) StoredInJSON() []schema.GroupResource {
 	var out []schema.GroupResource
 	for i := range t.groups {
 		g := &t.groups[i]
 		for _, k := range t.Rows(g) {
-			if _, encodes := k.Object.(runtime.ProtobufMarshaller); !encodes && k.stored() {
+			if _, encodes := k.Object.(runtime.ProtobufMarshaller); (k.StoredInJSON || !encodes) && k.stored() {
 				out = append(out, schema.GroupResource{Group: g.Name, Resource: k.Resource})
 			}
 		}

@@ -361,16 +361,16 @@ func TestMadeUpAlphaVersion(t *testing.T) {
 	}
 }
 
-// TestWithoutProtobuf checks that WithoutProtobuf returns a stored kind whose Go type has no protobuf encoding. The
+// TestStoredInJSON checks that StoredInJSON returns a stored kind whose Go type has no protobuf encoding. The
 // server stores such a kind in JSON.
-func TestWithoutProtobuf(t *testing.T) {
+func TestStoredInJSON(t *testing.T) {
 	t.Parallel()
 	table, err := registry.NewTable(kitchen)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []schema.GroupResource{{Group: kitchen.Name, Resource: kettle.Resource}}
-	if diff := cmp.Diff(want, table.WithoutProtobuf()); diff != "" {
-		t.Errorf("the resources without protobuf differ (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, table.StoredInJSON()); diff != "" {
+		t.Errorf("the resources that are stored in JSON differ (-want +got):\n%s", diff)
 	}
 }

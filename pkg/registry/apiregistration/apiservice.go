@@ -20,6 +20,7 @@ var apiServiceKind = registry.Kind{
 	Categories: []string{"api-extensions"},
 	Object:     &apiregistrationv1.APIService{}, List: &apiregistrationv1.APIServiceList{},
 	StoragePrefix:       apiregistrationv1.GroupName + "/apiservices",
+	StoredInJSON:        true, // as kube-aggregator stores it
 	Status:              true,
 	StatusKeepsMetadata: true,
 	ConditionalUpdate:   true,

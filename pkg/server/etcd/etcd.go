@@ -170,7 +170,7 @@ func (e *Etcd) ApplyTo(config *genericapiserver.Config, table *registry.Table, l
 	for _, resources := range table.Cohabiting() {
 		factory.AddCohabitatingResources(resources...)
 	}
-	for _, resource := range table.WithoutProtobuf() {
+	for _, resource := range table.StoredInJSON() {
 		factory.SetSerializer(resource, runtime.ContentTypeJSON, nil)
 	}
 	for resource, servers := range locations {
