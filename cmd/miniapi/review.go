@@ -19,12 +19,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
-	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kustomization"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/output"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/review"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/trust"
 	"github.com/miniapi-dev/miniapi/pkg/controllers"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests/kustomization"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/requests"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews/replay"
 )
 
@@ -39,7 +40,7 @@ type reviewOptions struct {
 	namespace      string
 	as             rest.ImpersonationConfig
 	asExtra        []string
-	request        review.Options
+	request        requests.Options
 	reviewVersion  string
 	validating     bool
 	webhookVersion string
@@ -117,7 +118,7 @@ func (o *reviewOptions) run(ctx context.Context, in io.Reader, out, errOut io.Wr
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
-	objects, err := kustomization.Load(ctx, o.apply, in)
+	objects, err := kustomization.Load(ctx, manifests.Reader{}, o.apply, in)
 	if err != nil {
 		return cli.UsageError{Err: fmt.Errorf("--apply: %w", err)}
 	}
@@ -153,8 +154,8 @@ func patches() map[string]types.PatchType {
 }
 
 // asked returns the request that the flags describe. The argument in is standard input.
-func (o *reviewOptions) asked(in io.Reader) (request review.Request, err error) {
-	request = review.Request{
+func (o *reviewOptions) asked(in io.Reader) (request requests.Request, err error) {
+	request = requests.Request{
 		Operation: admissionv1.Operation(strings.ToUpper(o.operation)), Collection: o.collection,
 		Subresource: o.subresource, Name: o.name, Namespace: o.namespace, Options: o.request, As: o.as,
 	}
@@ -185,16 +186,16 @@ func (o *reviewOptions) asked(in io.Reader) (request review.Request, err error) 
 		if err := o.patched(&request, in); err != nil {
 			return request, err
 		}
-		return request, request.Check()
+		return request, review.Named(request.Check())
 	}
 	if request.Objects, err = loadObjects("-f", o.file, in); err != nil {
 		return request, err
 	}
-	return request, request.Check()
+	return request, review.Named(request.Check())
 }
 
 // patched reads the patch of a request.
-func (o *reviewOptions) patched(request *review.Request, in io.Reader) error {
+func (o *reviewOptions) patched(request *requests.Request, in io.Reader) error {
 	kind, known := patches()[o.patch]
 	if !known {
 		return fmt.Errorf("--patch %q: must be apply, merge, strategic or json", o.patch)
@@ -203,7 +204,7 @@ func (o *reviewOptions) patched(request *review.Request, in io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("-f: %w", err)
 	}
-	request.Patch = &review.Patch{Type: kind}
+	request.Patch = &requests.Patch{Type: kind}
 	if request.Patch.Body, err = yaml.YAMLToJSON(content); err != nil {
 		return fmt.Errorf("-f %s: %w", o.file, err)
 	}
@@ -245,7 +246,7 @@ func (o *reviewOptions) webhook() (webhook review.Webhook, err error) {
 }
 
 // made runs a server, makes the request, and returns the result.
-func (o *reviewOptions) made(ctx context.Context, request review.Request, webhook review.Webhook, objects []manifests.Object, errOut io.Writer) (outcome *review.Outcome, err error) {
+func (o *reviewOptions) made(ctx context.Context, request requests.Request, webhook review.Webhook, objects []manifests.Object, errOut io.Writer) (outcome *review.Outcome, err error) {
 	// Run only the controllers that admission needs. Other controllers could change the stored object before the
 	// request.
 	selection := controllers.Selection{"serviceaccount-controller", "clusterrole-aggregation-controller"}

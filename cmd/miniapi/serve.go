@@ -14,11 +14,11 @@ import (
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
-	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kustomization"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/launch"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/logging"
 	"github.com/miniapi-dev/miniapi/pkg/controllers"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests/kustomization"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
@@ -100,7 +100,7 @@ func (o *serveOptions) run(parent context.Context, in io.Reader, out, errOut io.
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
-	objects, err := kustomization.Load(parent, o.apply, in)
+	objects, err := kustomization.Load(parent, manifests.Reader{}, o.apply, in)
 	if err != nil {
 		return cli.UsageError{Err: fmt.Errorf("--apply: %w", err)}
 	}

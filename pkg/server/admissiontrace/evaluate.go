@@ -24,8 +24,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace/resources"
 	"github.com/miniapi-dev/miniapi/pkg/recorder"
-	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace/resources"
 )
 
 // maxEvaluation is the largest size of an Evaluation in bytes. It is larger than 3 MiB, the largest request body of the

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
-	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace/resources"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace/resources"
 )
 
 // MatrixPath returns, as a Matrix, the resources for which webhooks are called and policies are evaluated according to
@@ -90,7 +90,7 @@ func (t *Trace) cell(column column, resource resources.Resource) *MatrixCell {
 		namespace = metav1.NamespaceDefault
 	}
 	for _, operation := range resource.Operations() {
-		attributes := admission.NewAttributesRecord(nil, nil, resource.Kind, namespace, "", resource.GroupVersionResource, resource.Subresource, operation, nil, false, nil)
+		attributes := admission.NewAttributesRecord(nil, nil, resource.Kind, namespace, "", resource.GroupVersionResource, resource.Subresource, admission.Operation(operation), nil, false, nil)
 		if column.exemption(attributes, t.Hides(column.plugin, resource.GroupResource())) != nil {
 			return nil
 		}

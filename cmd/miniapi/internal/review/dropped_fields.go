@@ -15,10 +15,10 @@ import (
 )
 
 // dropped names the fields that the webhook's patch sets and the kind of the object doesn't have. The server drops
-// these fields without an error. To find these fields, the maker sends the patched object in a second request, a dry
-// run with fieldValidation=Strict. Before, the maker deletes the webhook configuration, so that the server doesn't call
+// these fields without an error. To find these fields, dropped sends the patched object in a second request, a dry
+// run with fieldValidation=Strict. Before, the function deletes the webhook configuration, so that the server doesn't call
 // the webhook for the second request.
-func (m *maker) dropped(ctx context.Context, exchange Exchange) (string, error) {
+func (m *reviewed) dropped(ctx context.Context, exchange Exchange) (string, error) {
 	review, object, err := exchange.patched()
 	if err != nil || object == nil {
 		return "", err
@@ -27,18 +27,18 @@ func (m *maker) dropped(ctx context.Context, exchange Exchange) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	of := m.at // the webhook may have got the object in another version
+	of := m.At() // the webhook may have got the object in another version
 	of.GroupVersionResource = schema.GroupVersionResource(review.Resource)
-	strict := call{client: m.admin, verb: "POST", path: m.path(of), body: object, query: url.Values{
-		"dryRun": {metav1.DryRunAll}, "fieldValidation": {metav1.FieldValidationStrict},
-	}}
-	if m.at.Subresource != "" || m.Operation == admissionv1.Update {
-		strict.path = m.path(of, m.name, m.at.Subresource)
+	verb, elements := "POST", []string(nil)
+	if of.Subresource != "" || m.Operation == admissionv1.Update {
+		elements = []string{m.ObjectName(), of.Subresource}
 	}
 	if m.Operation == admissionv1.Update {
-		strict.verb = "PUT"
+		verb = "PUT"
 	}
-	err = m.send(ctx, strict, nil)
+	err = m.Admin(ctx, verb, of, elements, url.Values{
+		"dryRun": {metav1.DryRunAll}, "fieldValidation": {metav1.FieldValidationStrict},
+	}, object)
 	if err == nil {
 		return "", nil
 	}

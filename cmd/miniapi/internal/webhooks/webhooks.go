@@ -19,9 +19,9 @@ import (
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cluster"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
-	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kustomization"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/trust"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests/kustomization"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/webhooktest/inputs"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/webhooktest/webhooksuite"
 )
@@ -60,7 +60,7 @@ type Webhooks struct {
 func Load(ctx context.Context, from Source) (*Webhooks, error) {
 	w := &Webhooks{}
 	var err error
-	if w.Applied, err = kustomization.Load(ctx, from.Apply, from.In); err != nil {
+	if w.Applied, err = kustomization.Load(ctx, manifests.Reader{}, from.Apply, from.In); err != nil {
 		return nil, fmt.Errorf("--apply: %w", err)
 	}
 	if w.objects, err = loadAll(from.Objects); err != nil {

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/admission"
 )
 
 // Resource is a resource or a subresource in discovery documents.
@@ -66,21 +66,21 @@ func (r Resource) Connects() bool {
 // operations has the operations of admission except for CONNECT, each with the verbs of discovery that lead to the
 // operation.
 var operations = []struct {
-	operation admission.Operation
+	operation admissionv1.Operation
 	verbs     []string
 }{
-	{admission.Create, []string{"create"}},
-	{admission.Update, []string{"update", "patch"}},
-	{admission.Delete, []string{"delete", "deletecollection"}},
+	{admissionv1.Create, []string{"create"}},
+	{admissionv1.Update, []string{"update", "patch"}},
+	{admissionv1.Delete, []string{"delete", "deletecollection"}},
 }
 
 // Operations returns the admission operations of the requests for the resource or the subresource. It returns nil if
 // all requests only read.
-func (r Resource) Operations() []admission.Operation {
+func (r Resource) Operations() []admissionv1.Operation {
 	if r.Connects() {
-		return []admission.Operation{admission.Connect}
+		return []admissionv1.Operation{admissionv1.Connect}
 	}
-	var all []admission.Operation
+	var all []admissionv1.Operation
 	for _, each := range operations {
 		if slices.ContainsFunc(each.verbs, func(verb string) bool { return slices.Contains(r.Verbs, verb) }) {
 			all = append(all, each.operation)

@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/admission"
 )
 
 // TestOperations checks that the operations of a resource follow from its verbs. For a connection such as pods/exec,
@@ -16,26 +16,26 @@ func TestOperations(t *testing.T) {
 	for _, test := range []struct {
 		name, reason, version string
 		resource              metav1.APIResource
-		want                  []admission.Operation
+		want                  []admissionv1.Operation
 	}{
 		{"all verbs", "a patch is an update, and reads don't reach admission", "v1",
 			metav1.APIResource{Name: "pods", Kind: "Pod", Verbs: metav1.Verbs{"create", "get", "list", "patch", "deletecollection"}},
-			[]admission.Operation{admission.Create, admission.Update, admission.Delete}},
+			[]admissionv1.Operation{admissionv1.Create, admissionv1.Update, admissionv1.Delete}},
 		{"status", "a subresource has its own verbs", "v1",
 			metav1.APIResource{Name: "pods/status", Kind: "Pod", Verbs: metav1.Verbs{"get", "patch", "update"}},
-			[]admission.Operation{admission.Update}},
+			[]admissionv1.Operation{admissionv1.Update}},
 		{"connection", "requests of any verb for the subresource are connections", "v1",
 			metav1.APIResource{Name: "pods/exec", Kind: "PodExecOptions", Verbs: metav1.Verbs{"create", "get"}},
-			[]admission.Operation{admission.Connect}},
+			[]admissionv1.Operation{admissionv1.Connect}},
 		{"custom kind", "the kind of a custom resource may end with Options", "example.com/v1",
 			metav1.APIResource{Name: "buildoptions", Kind: "BuildOptions", Verbs: metav1.Verbs{"create", "delete"}},
-			[]admission.Operation{admission.Create, admission.Delete}},
+			[]admissionv1.Operation{admissionv1.Create, admissionv1.Delete}},
 		{"status of a custom kind", "the subresource has the kind of its resource", "example.com/v1",
 			metav1.APIResource{Name: "buildoptions/status", Kind: "BuildOptions", Verbs: metav1.Verbs{"get", "update"}},
-			[]admission.Operation{admission.Update}},
+			[]admissionv1.Operation{admissionv1.Update}},
 		{"subresource of another group", "only the core group has kinds of connections", "example.com/v1",
 			metav1.APIResource{Name: "builds/retry", Group: "example.com", Kind: "RetryOptions", Verbs: metav1.Verbs{"create"}},
-			[]admission.Operation{admission.Create}},
+			[]admissionv1.Operation{admissionv1.Create}},
 		{"reads", "requests that only read don't reach admission", "v1",
 			metav1.APIResource{Name: "componentstatuses", Kind: "ComponentStatus", Verbs: metav1.Verbs{"get", "list"}},
 			nil},

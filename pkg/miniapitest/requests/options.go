@@ -1,4 +1,4 @@
-package review
+package requests
 
 import (
 	"net/url"
@@ -8,7 +8,6 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 )
 
 // Options are the options of the Kubernetes API for a request.
@@ -36,43 +35,43 @@ func operations() []string {
 func oneOf(value string, values []string) bool { return slices.Contains(values, value) }
 
 // check returns an error for an option that doesn't fit the operation, and for a value that an option doesn't allow.
-func (o Options) check(m *maker) error {
+func (o Options) check(m *Maker) error {
 	writes := []string{string(admissionv1.Create), string(admissionv1.Update)}
 	deletes := []string{string(admissionv1.Delete)}
 	for _, option := range []struct {
-		flag       string
+		field      string
 		set        bool
 		operations []string
 		value      string
 		values     []string
 	}{
-		{"--field-manager", o.FieldManager != "" && !m.applies(), writes, o.FieldManager, nil},
-		{"--field-validation", o.FieldValidation != "", writes, o.FieldValidation,
+		{"fieldManager", o.FieldManager != "" && !m.applies(), writes, o.FieldManager, nil},
+		{"fieldValidation", o.FieldValidation != "", writes, o.FieldValidation,
 			[]string{metav1.FieldValidationIgnore, metav1.FieldValidationWarn, metav1.FieldValidationStrict}},
-		{"--grace-period", o.GracePeriod >= 0, deletes, "", nil},
-		{"--propagation-policy", o.PropagationPolicy != "", deletes, o.PropagationPolicy,
+		{"gracePeriodSeconds", o.GracePeriod >= 0, deletes, "", nil},
+		{"propagationPolicy", o.PropagationPolicy != "", deletes, o.PropagationPolicy,
 			[]string{string(metav1.DeletePropagationBackground), string(metav1.DeletePropagationForeground), string(metav1.DeletePropagationOrphan)}},
-		{"--preconditions", o.Preconditions, deletes, "", nil},
-		{"--replace", o.Replace, []string{string(admissionv1.Update)}, "", nil},
-		{"--dry-run", o.DryRun, append(writes, deletes...), "", nil},
+		{"preconditions", o.Preconditions, deletes, "", nil},
+		{"replace", o.Replace, []string{string(admissionv1.Update)}, "", nil},
+		{"dryRun", o.DryRun, append(writes, deletes...), "", nil},
 	} {
 		if !option.set {
 			continue
 		}
 		if !oneOf(string(m.Operation), option.operations) {
-			return unfit("%s: is for %s, and the operation is %s", option.flag, orList(option.operations), m.Operation)
+			return unfit("{%s}: is for %s, and the operation is %s", option.field, orList(option.operations), m.Operation)
 		}
 		if len(option.values) > 0 && !oneOf(option.value, option.values) {
-			return unfit("%s %q: must be %s", option.flag, option.value, orList(option.values))
+			return unfit("{%s} %q: must be %s", option.field, option.value, orList(option.values))
 		}
 	}
 	switch {
 	case o.Replace && m.Patch != nil:
-		return unfit("--replace: is for an update without --patch: a patch has no metadata of the server")
+		return unfit("{replace}: is for an update without {patch}: a patch has no metadata of the server")
 	case o.Force && !m.applies():
-		return unfit("--force: is for --patch apply")
+		return unfit("{force}: is for a server-side apply")
 	case o.Preconditions && m.Collection:
-		return unfit("--preconditions: are for one object, and --collection deletes several")
+		return unfit("{preconditions}: are for one object, and {collection} deletes several")
 	}
 	return nil
 }
@@ -114,7 +113,8 @@ func (o Options) deletion(uid types.UID, resourceVersion string) *metav1.DeleteO
 		options.GracePeriodSeconds = &o.GracePeriod
 	}
 	if o.PropagationPolicy != "" {
-		options.PropagationPolicy = ptr.To(metav1.DeletionPropagation(o.PropagationPolicy))
+		policy := metav1.DeletionPropagation(o.PropagationPolicy)
+		options.PropagationPolicy = &policy
 	}
 	if o.Preconditions {
 		options.Preconditions = &metav1.Preconditions{UID: &uid, ResourceVersion: &resourceVersion}

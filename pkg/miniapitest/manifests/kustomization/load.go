@@ -1,5 +1,5 @@
-// Package kustomization reads the manifests of --apply: the files, folders and globs that pkg/miniapitest/manifests reads,
-// standard input, and folders with a kustomization. [Load] is the way in.
+// Package kustomization reads the manifests that users name by paths: the files, folders and globs that package manifests
+// reads, standard input, and folders with a kustomization. [Load] is the way in.
 //
 // kubectl or kustomize builds a kustomization. The program doesn't link kustomize, because kustomize imports Go's package
 // plugin, with which the linker keeps all methods: the program would be 47 MB larger, a quarter of its size.
@@ -20,11 +20,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 )
 
-// Load returns the objects of paths, in the order of the paths. The path - is the argument in.
-func Load(ctx context.Context, paths []string, in io.Reader) ([]manifests.Object, error) {
+// Load returns the objects of paths, in the order of the paths. The path - is the argument in. The reader decodes the
+// manifests.
+func Load(ctx context.Context, reader manifests.Reader, paths []string, in io.Reader) ([]manifests.Object, error) {
 	var objects []manifests.Object
 	for _, path := range paths {
-		read, err := load(ctx, path, in)
+		read, err := load(ctx, reader, path, in)
 		if err != nil {
 			return nil, err
 		}
@@ -33,22 +34,22 @@ func Load(ctx context.Context, paths []string, in io.Reader) ([]manifests.Object
 	return objects, nil
 }
 
-func load(ctx context.Context, path string, in io.Reader) ([]manifests.Object, error) {
+func load(ctx context.Context, reader manifests.Reader, path string, in io.Reader) ([]manifests.Object, error) {
 	switch {
 	case path == "-":
 		data, err := io.ReadAll(in)
 		if err != nil {
 			return nil, fmt.Errorf("standard input: %w", err)
 		}
-		return manifests.Reader{}.Decode("standard input", data)
+		return reader.Decode("standard input", data)
 	case path != "" && isKustomization(path):
 		built, err := build(ctx, path)
 		if err != nil {
 			return nil, fmt.Errorf("kustomization %s: %w; to apply the files as they are, name them, as in %s", path, err, filepath.Join(path, "*.yaml"))
 		}
-		return manifests.Reader{}.Decode("kustomization "+path, built)
+		return reader.Decode("kustomization "+path, built)
 	}
-	return manifests.Load(path)
+	return reader.Load(path)
 }
 
 // isKustomization reports whether a path is a folder with a file that kustomize reads.

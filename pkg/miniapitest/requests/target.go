@@ -1,4 +1,4 @@
-package review
+package requests
 
 import (
 	"cmp"
@@ -11,14 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 
-	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace/resources"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace/resources"
 )
 
 // target is the resource or subresource of a request, and the object there.
 type target struct {
 	at resources.Resource
-	// stored is the resource of the object in --old or, without --old, of the object in -f. It is nil if that object
-	// is the body of a request for a subresource, such as an Eviction.
+	// stored is the resource of the request's Old or, without Old, of its object. It is nil if that object is the body of
+	// a request for a subresource, such as an Eviction.
 	stored *resources.Resource
 	// namespace and name are the namespace and the name in the path of the request.
 	namespace, name string
@@ -44,11 +44,12 @@ func (t target) nameless() bool { return !t.readable() }
 // readable tells whether the server answers a GET of the object or the subresource.
 func (t target) readable() bool { return slices.Contains(t.at.Verbs, "get") }
 
-// catalog has all resources and subresources of the server.
-type catalog []resources.Resource
+// Catalog has all resources and subresources of the server.
+type Catalog []resources.Resource
 
-func newCatalog(lists []*metav1.APIResourceList) catalog {
-	all := catalog(resources.Of(lists))
+// NewCatalog returns the catalog of discovery documents.
+func NewCatalog(lists []*metav1.APIResourceList) Catalog {
+	all := Catalog(resources.Of(lists))
 	slices.SortFunc(all, func(a, b resources.Resource) int { // discovery has no order of groups
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Subresource, b.Subresource), -version.CompareKubeAwareVersionStrings(a.Version, b.Version))
 	})
@@ -56,7 +57,7 @@ func newCatalog(lists []*metav1.APIResourceList) catalog {
 }
 
 // resource returns the resource of a kind.
-func (c catalog) resource(kind schema.GroupVersionKind) (resources.Resource, bool) {
+func (c Catalog) resource(kind schema.GroupVersionKind) (resources.Resource, bool) {
 	i := slices.IndexFunc(c, func(s resources.Resource) bool { return s.Subresource == "" && s.Kind == kind })
 	if i < 0 {
 		return resources.Resource{}, false
@@ -66,7 +67,7 @@ func (c catalog) resource(kind schema.GroupVersionKind) (resources.Resource, boo
 
 // subresources returns the subresources for which the function fit returns true: subresources of the resource in the
 // argument "of", or of all resources if that argument is nil.
-func (c catalog) subresources(of *resources.Resource, fit func(resources.Resource) bool) []resources.Resource {
+func (c Catalog) subresources(of *resources.Resource, fit func(resources.Resource) bool) []resources.Resource {
 	var found []resources.Resource
 	for _, s := range c {
 		if s.Subresource != "" && (of == nil || s.GroupVersionResource == of.GroupVersionResource) && fit(s) {
@@ -77,13 +78,13 @@ func (c catalog) subresources(of *resources.Resource, fit func(resources.Resourc
 }
 
 // target finds the resource or subresource of the request by the kinds of the objects.
-func (r Request) target(c catalog) (target, error) {
+func (r Request) target(c Catalog) (target, error) {
 	if r.Old == nil {
 		return r.targetOf(c, r.Objects[0])
 	}
 	stored, found := c.resource(r.Old.GroupVersionKind())
 	if !found {
-		return target{}, unknownKind("--old", r.Old)
+		return target{}, unknownKind("{old}", r.Old)
 	}
 	if len(r.Objects) == 0 { // a patch doesn't name its kind
 		return r.within(c, stored, &stored)
@@ -98,12 +99,12 @@ func (r Request) target(c catalog) (target, error) {
 	if len(fitting) == 1 {
 		return target{at: fitting[0], stored: &stored}, nil
 	}
-	return target{}, unfit("-f has a %s, and --old a %s: both must be of one kind, or -f must be of a subresource of %s: %s",
+	return target{}, unfit("{object} has a %s, and {old} a %s: both must be of one kind, or {object} must be of a subresource of %s: %s",
 		body.GetKind(), r.Old.GetKind(), stored, c.namesOf(stored))
 }
 
 // targetOf finds the target of a request with one object.
-func (r Request) targetOf(c catalog, body *unstructured.Unstructured) (target, error) {
+func (r Request) targetOf(c Catalog, body *unstructured.Unstructured) (target, error) {
 	resource, found := c.resource(body.GroupVersionKind())
 	if found && (r.Subresource == "" || len(c.subresources(&resource, r.named)) > 0) {
 		return r.within(c, resource, &resource)
@@ -119,30 +120,30 @@ func (r Request) targetOf(c catalog, body *unstructured.Unstructured) (target, e
 		for _, s := range fitting {
 			names = append(names, s.String())
 		}
-		return target{}, unfit("-f: a %s may be of %s: give --old too, with the stored object", body.GetKind(), orList(names))
+		return target{}, unfit("{object}: a %s may be of %s: give {old} too, with the stored object", body.GetKind(), orList(names))
 	case found:
 		return r.within(c, resource, &resource) // within returns an error that names the subresources
 	}
-	return target{}, unknownKind("-f", body)
+	return target{}, unknownKind("{object}", body)
 }
 
 func (r Request) named(s resources.Resource) bool { return s.Subresource == r.Subresource }
 
 // within returns the target of a request for a resource. If the request names a subresource, the target is that
 // subresource of the resource.
-func (r Request) within(c catalog, resource resources.Resource, stored *resources.Resource) (target, error) {
+func (r Request) within(c Catalog, resource resources.Resource, stored *resources.Resource) (target, error) {
 	if r.Subresource == "" {
 		return target{at: resource, stored: stored}, nil
 	}
 	if found := c.subresources(&resource, r.named); len(found) > 0 {
 		return target{at: found[0], stored: stored}, nil
 	}
-	return target{}, unfit("--subresource %q: must be a subresource of %s: %s", r.Subresource, resource, c.namesOf(resource))
+	return target{}, unfit("{subresource} %q: must be a subresource of %s: %s", r.Subresource, resource, c.namesOf(resource))
 }
 
-// versions returns the groups and versions in which the server has a resource or subresource with the same name and
+// Versions returns the groups and versions in which the server has a resource or subresource with the same name and
 // kind.
-func (c catalog) versions(of resources.Resource) []string {
+func (c Catalog) Versions(of resources.Resource) []string {
 	var all []string
 	for _, s := range c {
 		if s.Resource == of.Resource && s.Subresource == of.Subresource && s.Kind.Kind == of.Kind.Kind {
@@ -153,7 +154,7 @@ func (c catalog) versions(of resources.Resource) []string {
 }
 
 // namesOf returns the names of the subresources of a resource, as a list in a text.
-func (c catalog) namesOf(resource resources.Resource) string {
+func (c Catalog) namesOf(resource resources.Resource) string {
 	var names []string
 	for _, s := range c.subresources(&resource, func(resources.Resource) bool { return true }) {
 		names = append(names, s.Subresource)
@@ -162,8 +163,8 @@ func (c catalog) namesOf(resource resources.Resource) string {
 	return cmp.Or(strings.Join(names, ", "), "none")
 }
 
-func unknownKind(flag string, object *unstructured.Unstructured) error {
-	return unfit("%s: the server has no kind %s in %s: give the definition of a custom resource by --apply", flag, object.GetKind(), object.GetAPIVersion())
+func unknownKind(field string, object *unstructured.Unstructured) error {
+	return unfit("%s: the server has no kind %s in %s: give the definition of a custom resource by {installs}", field, object.GetKind(), object.GetAPIVersion())
 }
 
 // decide sets the operation of the request if the request doesn't give an operation. It returns an error if the target
@@ -190,19 +191,19 @@ func (r *Request) decide(t target) error {
 	}
 	switch {
 	case !has(r.Operation):
-		return unfit("--operation %s: must be an operation of %s: %s", r.Operation, t.at, cmp.Or(orList(possible), "none"))
+		return unfit("{operation} %s: must be an operation of %s: %s", r.Operation, t.at, cmp.Or(orList(possible), "none"))
 	case r.Collection && !slices.Contains(t.at.Verbs, "deletecollection"):
-		return unfit("--collection: leave the flag out, because %s can't be deleted as a collection", t.at)
+		return unfit("{collection}: leave it out, because %s can't be deleted as a collection", t.at)
 	case r.Operation == admissionv1.Create && t.at.Subresource == "" && r.Old != nil:
-		return unfit("--old: leave the flag out, or give --operation UPDATE, because a created object has no earlier state")
+		return unfit("{old}: leave it out, or give {operation} UPDATE, because a created object has no earlier state")
 	case r.Patch != nil && r.Old == nil && r.Operation != admissionv1.Create:
-		return unfit("--operation %s: give --old too, with the object that is patched", r.Operation)
+		return unfit("{operation} %s: give {old} too, with the object that is patched", r.Operation)
 	case r.Patch != nil && r.Old != nil && r.Operation != admissionv1.Update:
-		return unfit("--operation %s: must be UPDATE, because --old is patched", r.Operation)
+		return unfit("{operation} %s: must be UPDATE, because {old} is patched", r.Operation)
 	case r.Operation == admissionv1.Create && r.Patch == nil && r.Objects[0].GetKind() != t.at.Kind.Kind:
-		return unfit("-f: %s takes the kind %s, got %[3]s: give the %[2]s by -f, and the %[3]s by --old", t.at, t.at.Kind.Kind, r.Objects[0].GetKind())
+		return unfit("{object}: %s takes the kind %s, got %[3]s: give the %[2]s by {object}, and the %[3]s by {old}", t.at, t.at.Kind.Kind, r.Objects[0].GetKind())
 	case r.Name != "" && r.Operation != admissionv1.Connect:
-		return unfit("--name %q: is for a connection, and the operation is %s", r.Name, r.Operation)
+		return unfit("{name} %q: is for a connection, and the operation is %s", r.Name, r.Operation)
 	}
 	return nil
 }
