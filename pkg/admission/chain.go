@@ -3,6 +3,7 @@ package admission
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -114,6 +115,9 @@ func New(options *Options, dependencies Dependencies) (admission.Interface, erro
 		})
 	}
 	handler, err := plugins.NewFromPlugins(names, configuration, c.initializers(), admission.DecoratorFunc(func(plugin admission.Interface, name string) admission.Interface {
+		if options.ExemptGroup != "" && slices.Contains(considering, name) {
+			plugin = exemptGroup{plugin, options.ExemptGroup}
+		}
 		recorded[name].Interface = admissionmetrics.WithControllerMetrics(plugin, name)
 		return recorded[name]
 	}))

@@ -35,6 +35,10 @@ type Options struct {
 	// Plugins are plugins of a program's own, in addition to the in-tree plugins.
 	Plugins []Plugin
 
+	// ExemptGroup, if set, is a group whose users' requests webhooks and policies don't review. Other plugins do. A test
+	// stores the objects that its cases need as a user of this group, whatever the tested policies say.
+	ExemptGroup string
+
 	// NotReadyTolerationSeconds and UnreachableTolerationSeconds are the times for which a pod stays on a node that
 	// isn't ready or is unreachable, unless the pod has a toleration of its own.
 	NotReadyTolerationSeconds, UnreachableTolerationSeconds int64

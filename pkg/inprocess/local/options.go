@@ -32,6 +32,7 @@ func (e *Engine) options(d engine.Description) (*server.Options, error) {
 	}
 	maps.Copy(o.APIs.RuntimeConfig, d.RuntimeConfig)
 	o.Admission.Enable, o.Admission.Disable = d.EnablePlugins, d.DisablePlugins
+	o.Admission.ExemptGroup = d.ExemptGroup
 	o.Controllers = d.Controllers
 	if d.EmulatedVersion != "" {
 		if err := o.EmulateVersion(d.EmulatedVersion); err != nil {
