@@ -216,7 +216,7 @@ func (a *Admission) Refused(t testing.TB, object, by string) {
 	switch {
 	case refusal == nil:
 		a.fail(t, object, "want %s to refuse the request for %s, got status %d%s", by, object, last.Code, messageOf(last))
-	case refusal.By() != by && refusal.Plugin != by && !strings.HasPrefix(refusal.By(), by+"/"):
+	case !refusal.Is(by):
 		a.fail(t, object, "want %s to refuse the request for %s, got a refusal by %s: %s", by, object, refusal.By(), refusal.Error.Message)
 	}
 }

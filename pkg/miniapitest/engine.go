@@ -32,3 +32,12 @@ func WithEngine(choose func(earlier engine.Engine) (engine.Engine, error)) Optio
 		return err
 	}
 }
+
+// EngineOf returns the engine that the options choose. Start uses the same engine.
+func EngineOf(opts ...Option) (engine.Engine, error) {
+	o, err := applied(opts)
+	if err != nil {
+		return nil, err
+	}
+	return o.engine, nil
+}

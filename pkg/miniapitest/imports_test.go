@@ -40,15 +40,15 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// The go.mod of the fixture directly requires only client-go, k8s.io/api, k8s.io/apimachinery and the library of JSON
-// patches that client-go 0.30 requires, even for the fixture's tests.
+// The go.mod of the fixture directly requires only client-go, k8s.io/api, k8s.io/apimachinery, and the libraries of JSON
+// patches and of YAML that client-go 0.30 requires, even for the fixture's tests.
 func TestRequirements(t *testing.T) {
 	t.Parallel()
 	out, err := exec.CommandContext(context.Background(), "go", "mod", "edit", "-print").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	allowed := map[string]bool{"k8s.io/api": true, "k8s.io/apimachinery": true, "k8s.io/client-go": true, "github.com/evanphx/json-patch": true}
+	allowed := map[string]bool{"k8s.io/api": true, "k8s.io/apimachinery": true, "k8s.io/client-go": true, "github.com/evanphx/json-patch": true, "gopkg.in/yaml.v3": true}
 	for _, line := range strings.Split(string(out), "\n") {
 		fields := strings.Fields(line)
 		if len(fields) == 2 && strings.HasPrefix(fields[1], "v") && !allowed[fields[0]] {

@@ -52,6 +52,21 @@ func newOptions() *options {
 	}
 }
 
+// applied returns the options of a server.
+func applied(opts []Option) (*options, error) {
+	o := newOptions()
+	o.engine = processes
+	for i, opt := range opts {
+		if opt == nil {
+			return nil, fmt.Errorf("option %d of the server is nil: leave the option out", i+1)
+		}
+		if err := opt(o); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
 // reachTimeout is the default time for which Start waits until the server can reach a webhook.
 const reachTimeout = 10 * time.Second
 

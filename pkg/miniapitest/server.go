@@ -72,15 +72,9 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 }
 
 func start(ctx context.Context, origin *origin, opts []Option) (*Server, error) {
-	o := newOptions()
-	o.engine = processes
-	for i, opt := range opts {
-		if opt == nil {
-			return nil, fmt.Errorf("option %d of the server is nil: leave the option out", i+1)
-		}
-		if err := opt(o); err != nil {
-			return nil, err
-		}
+	o, err := applied(opts)
+	if err != nil {
+		return nil, err
 	}
 	log := &serverLog{to: o.logTo}
 	s, err := o.start(ctx, origin, log)

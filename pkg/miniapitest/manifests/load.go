@@ -39,6 +39,8 @@ type Reader struct {
 	// Wanted, if set, selects objects by their kind. The reader then also skips documents that aren't objects. If
 	// Wanted is nil, every document must be an object.
 	Wanted func(schema.GroupVersionKind) bool
+	// Skip, if set, tells which kinds of objects the reader skips.
+	Skip func(schema.GroupVersionKind) bool
 	// Patch returns an error if an object is only a patch for kustomize. If the field Wanted is set, patches in folders
 	// and globs are skipped. Other patches are errors.
 	Patch func(*unstructured.Unstructured) error
@@ -301,7 +303,7 @@ func (r Reader) objects(content any, where string, named bool) ([]Object, error)
 			objects = append(objects, found...)
 		}
 		return objects, nil
-	case r.Wanted != nil && !r.Wanted(u.GroupVersionKind()):
+	case r.Wanted != nil && !r.Wanted(u.GroupVersionKind()), r.Skip != nil && r.Skip(u.GroupVersionKind()):
 		return nil, nil
 	case u.GroupVersionKind().Group == "kustomize.config.k8s.io":
 		return nil, fmt.Errorf("kind %s is for kustomize, not for a server: %s", u.GetKind(), instead)

@@ -68,7 +68,7 @@ func diffObjects(path string, from, to map[string]any, changes *[]Change) {
 	}
 	slices.Sort(keys)
 	for _, key := range slices.Compact(keys) {
-		diff(child(path, key), from[key], to[key], changes)
+		diff(Child(path, key), from[key], to[key], changes)
 	}
 }
 
@@ -85,8 +85,8 @@ func at(list []any, i int) any {
 	return nil
 }
 
-// child returns the path of a key. A key with a dot, a slash or an opening bracket is quoted.
-func child(path, key string) string {
+// Child returns the path of a key in the object at a path. A key with a dot, a slash or an opening bracket is quoted.
+func Child(path, key string) string {
 	if strings.ContainsAny(key, "./[") {
 		return fmt.Sprintf("%s[%q]", path, key)
 	}

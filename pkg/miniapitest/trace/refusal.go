@@ -1,5 +1,7 @@
 package trace
 
+import "strings"
+
 // Refusal says which step refused a request.
 type Refusal struct {
 	Plugin string `json:"plugin"`
@@ -25,6 +27,12 @@ func (r *Refusal) By() string {
 		return r.Policy.String()
 	}
 	return r.Plugin
+}
+
+// Is tells whether a part refused the request. The name of the part is KIND/NAME of a policy or a webhook configuration,
+// KIND/NAME/PART with the binding or the webhook, or the name of the plugin.
+func (r *Refusal) Is(by string) bool {
+	return r.By() == by || r.Plugin == by || strings.HasPrefix(r.By(), by+"/")
 }
 
 // noun returns By after the word for the part.

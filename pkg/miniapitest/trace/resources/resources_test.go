@@ -1,9 +1,9 @@
 package resources
 
 import (
+	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -43,8 +43,8 @@ func TestOperations(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			got := Of([]*metav1.APIResourceList{{GroupVersion: test.version, APIResources: []metav1.APIResource{test.resource}}})
-			if diff := cmp.Diff(test.want, got[0].Operations()); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+			if operations := got[0].Operations(); !slices.Equal(operations, test.want) {
+				t.Errorf("%s: want %q, got %q", test.reason, test.want, operations)
 			}
 		})
 	}
