@@ -7,6 +7,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	cacheddiscovery "k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -148,6 +149,11 @@ func newRegistration(c *Config, built []registry.APIGroup) (*registration.Regist
 		Versions: versions,
 		Address:  c.endpoint.Addr().(*net.TCPAddr),
 		CA:       func() []byte { return c.keys.servingCA(c.generic.SecureServing) },
+		Follow: func(changed func()) {
+			if files, ok := c.generic.SecureServing.Cert.(dynamiccertificates.Notifier); ok {
+				files.AddListener(contentListener(changed))
+			}
+		},
 	})
 }
 

@@ -255,10 +255,10 @@ func maintain(c *Config) func(schema.GroupResource, runtime.Object) {
 	c.waitFor(worker.Wait)
 	config := clusterConfig(c)
 	if config.ClientCA != nil {
-		config.ClientCA.AddListener(caListener(worker.Notify))
+		config.ClientCA.AddListener(contentListener(worker.Notify))
 	}
 	if config.RequestHeader != nil {
-		config.RequestHeader.CAContentProvider.AddListener(caListener(worker.Notify))
+		config.RequestHeader.CAContentProvider.AddListener(contentListener(worker.Notify))
 	}
 	return func(resource schema.GroupResource, obj runtime.Object) {
 		c.written(resource, obj)
@@ -272,11 +272,11 @@ func maintain(c *Config) func(schema.GroupResource, runtime.Object) {
 	}
 }
 
-// caListener is a dynamiccertificates.Listener that calls a function.
-type caListener func()
+// contentListener is a dynamiccertificates.Listener that calls a function.
+type contentListener func()
 
 // Enqueue implements dynamiccertificates.Listener.
-func (l caListener) Enqueue() { l() }
+func (l contentListener) Enqueue() { l() }
 
 // ensureObjects creates the objects that every cluster has and that seed has not stored.
 func ensureObjects(ctx context.Context, s *Server) error {

@@ -28,7 +28,8 @@ import (
 // managedBy is the label of what the server has created.
 const managedBy, manager = "app.kubernetes.io/managed-by", "miniapi"
 
-// A server that keeps its registration looks at it after each change of an APIService, and also after these times.
+// A server that keeps its registration looks at it after each change of an APIService or of the serving certificate, and
+// also after these times.
 const (
 	checkInterval = time.Minute
 	retryInterval = time.Second
@@ -45,8 +46,9 @@ type Config struct {
 	Versions []Version
 	// Address is the address that the server listens on.
 	Address *net.TCPAddr
-	// CA returns the authorities that verify the serving certificate.
-	CA func() []byte
+	// CA returns the authorities that verify the serving certificate. Follow calls a function when they have changed.
+	CA     func() []byte
+	Follow func(changed func())
 }
 
 // Version is a group version, with its priorities among the groups and among the versions of the group.
@@ -61,6 +63,8 @@ type Registration struct {
 	options  *Options
 	core     kubernetes.Interface
 	services apiregistrationclient.APIServiceInterface
+	// changed has an element if the authorities have changed.
+	changed chan struct{}
 	// keeping is the goroutine that keeps the registration until stop is called.
 	keeping sync.WaitGroup
 	stop    context.CancelFunc
@@ -79,7 +83,16 @@ func New(options *Options, config Config) (*Registration, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Registration{Config: config, options: options, core: core, services: registrations.ApiregistrationV1().APIServices()}, nil
+	r := &Registration{
+		Config: config, options: options, core: core, services: registrations.ApiregistrationV1().APIServices(), changed: make(chan struct{}, 1),
+	}
+	config.Follow(func() {
+		select {
+		case r.changed <- struct{}{}:
+		default: // the change before isn't handled yet
+		}
+	})
+	return r, nil
 }
 
 // Start registers the server, and keeps the registration until ctx ends or Stop is called. It returns an error if another
@@ -137,7 +150,7 @@ func (r *Registration) keep(ctx context.Context) {
 	}
 }
 
-// awaitChange waits until one of the server's APIServices has changed, or for a time. It ends the watch, which may be nil,
+// awaitChange waits until one of the server's APIServices or the serving certificate has changed, or for a time. It ends the watch, which may be nil,
 // and returns false when ctx ends.
 func (r *Registration) awaitChange(ctx context.Context, changes watch.Interface, atMost time.Duration) bool {
 	timer := time.NewTimer(atMost)
@@ -152,6 +165,8 @@ func (r *Registration) awaitChange(ctx context.Context, changes watch.Interface,
 		case <-ctx.Done():
 			return false
 		case <-timer.C:
+			return true
+		case <-r.changed:
 			return true
 		case event, open := <-events:
 			switch {
