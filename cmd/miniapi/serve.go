@@ -28,7 +28,9 @@ import (
 type serveOptions struct {
 	*launch.Options
 	kubeconfig string
-	apply      []string
+	// daemon is the name of --daemon, or "".
+	daemon string
+	apply  []string
 	// skipUnknown is --apply-skip-unknown: the command skips manifests of kinds that the server lacks.
 	skipUnknown bool
 	helpAll     bool
@@ -66,12 +68,16 @@ Flags that kube-apiserver has, too, have the same names.`,
 	own.StringVar(&o.kubeconfig, "write-kubeconfig", defaultKubeconfig, "Write the admin's kubeconfig to this `FILE`.")
 	own.StringArrayVar(&o.apply, "apply", nil, "Apply the manifests of this `PATH`, in order, before the server says that it is ready: a file, a folder, a glob, a folder with a kustomization, or - for standard input. May be repeated.")
 	own.BoolVar(&o.skipUnknown, "apply-skip-unknown", false, "Skip objects of unknown kinds, with a line for each, instead of failing.")
+	own.StringVar(&o.daemon, "daemon", "", "Return when the server is ready, and keep it under this `NAME` until \"miniapi stop NAME\".")
 	own.BoolVar(&o.helpAll, cli.HelpAll, false, "Print all flags, kube-apiserver's and its feature gates among them.")
 	printAll := setShortHelp(cmd, o.AddFlags(cmd, own), cli.Columns())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if o.helpAll {
 			printAll()
 			return nil
+		}
+		if o.daemon != "" {
+			return o.runDaemon(cmd.Context(), cmd.Flags(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		}
 		return o.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 	}
