@@ -79,3 +79,17 @@ func TestClosure(t *testing.T) {
 		t.Errorf("%d definitions of an unknown type", len(unknown))
 	}
 }
+
+// TestClosureOf checks that the definitions of some types include those to which they refer, and no others.
+func TestClosureOf(t *testing.T) {
+	t.Parallel()
+	const scale, deployment = "io.k8s.api.autoscaling.v1.Scale", "io.k8s.api.apps.v1.Deployment"
+	definitions := generatedopenapi.ClosureOf(ref, func(name string) bool { return name == scale })
+	for name, want := range map[string]bool{
+		scale: true, "io.k8s.api.autoscaling.v1.ScaleSpec": true, "io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference": true, deployment: false,
+	} {
+		if _, got := definitions[name]; got != want {
+			t.Errorf("%s: in the closure of %s: %v, want %v", name, scale, got, want)
+		}
+	}
+}

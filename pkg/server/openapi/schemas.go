@@ -3,6 +3,7 @@ package openapi
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/endpoints/openapi"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	openapiutil "k8s.io/apiserver/pkg/util/openapi"
@@ -53,16 +55,34 @@ func New(table *registry.Table) *Schemas {
 // TypeConverter returns the type converter of the kinds of the registry.Table.
 func (s *Schemas) TypeConverter() *TypeConverter { return s.converter }
 
-// definitions returns the definitions of the built-in types, and those of the groups of the table.
+// definitions returns the definitions of the types in the API. For a table without built-in groups, these are few: the
+// definitions of all types of k8s.io/api would take 6 MB.
 func (s *Schemas) definitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
-	all := generatedopenapi.GetOpenAPIDefinitions(ref)
-	for _, group := range s.table.Groups() {
-		if group.OpenAPI != nil {
-			maps.Copy(all, group.OpenAPI(ref))
+	groups := s.table.Groups()
+	if slices.ContainsFunc(groups, func(g registry.Group) bool { return g.OpenAPI == nil }) {
+		all := generatedopenapi.GetOpenAPIDefinitions(ref)
+		for _, group := range groups {
+			if group.OpenAPI != nil {
+				maps.Copy(all, group.OpenAPI(ref))
+			}
 		}
+		return all
+	}
+	served := sets.New[string]()
+	for _, t := range s.table.Scheme().AllKnownTypes() {
+		if named, ok := reflect.Zero(t).Interface().(interface{ OpenAPIModelName() string }); ok {
+			served.Insert(named.OpenAPIModelName())
+		}
+	}
+	all := generatedopenapi.ClosureOf(ref, func(name string) bool { return served.Has(name) || strings.HasPrefix(name, machinery) })
+	for _, group := range groups {
+		maps.Copy(all, s.closure(ref, group.Name, ""))
 	}
 	return all
 }
+
+// machinery begins the model names of the types that all groups share, such as ObjectMeta and Status.
+const machinery = "io.k8s.apimachinery."
 
 // closure returns the definitions of a type of a group, and of the types to which it refers.
 func (s *Schemas) closure(ref common.ReferenceCallback, group, name string) map[string]common.OpenAPIDefinition {
