@@ -1,8 +1,6 @@
-// Command aggregated is an API server of its own kinds, which runs behind a cluster:
+// Command aggregated is an API server of its own kinds, which runs behind a cluster, as docs/aggregated.md shows:
 //
 //	go run ./examples/aggregated --secure-port 0 --behind ~/.kube/config --register
-//
-// docs/aggregated.md shows each step.
 package main
 
 import (
@@ -15,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/component-base/cli/flag"
 
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/tuning"
 	"github.com/miniapi-dev/miniapi/examples/aggregated/wardle"
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/registry"
@@ -24,7 +23,9 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:], func(s *server.Server) { fmt.Println("serving on", s.Address()) }); err != nil {
+	runtime := tuning.Start(os.Getenv)
+	ready := func(s *server.Server) { runtime.Ready(); fmt.Println("serving on", s.Address()) }
+	if err := run(ctx, os.Args[1:], ready); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -138,6 +138,18 @@ func TestStandalone(t *testing.T) {
 			t.Errorf("%s: want not found, because the core group isn't served; got %v", path, err)
 		}
 	}
+	for path, definitions := range map[string][]string{
+		"/openapi/v2": {"v1beta1.Flunder", "v1.DeleteOptions", "v1.Status"},
+		"/openapi/v3/apis/wardle.example.com/v1beta1": {"v1beta1.Flunder", "v1.DeleteOptions"},
+		"/openapi/v3/apis/apiextensions.k8s.io/v1":    {"v1.CustomResourceDefinition"},
+	} {
+		document, err := client.RESTClient().Get().AbsPath(path).Do(t.Context()).Raw()
+		for _, definition := range definitions {
+			if err != nil || !strings.Contains(string(document), definition+`":{`) {
+				t.Errorf("%s lacks %s: %v", path, definition, err)
+			}
+		}
+	}
 	root, err := client.RESTClient().Get().AbsPath("/").Do(t.Context()).Raw()
 	if err != nil || strings.Contains(string(root), `"/api"`) {
 		t.Errorf("the paths of the server: %s, %v", root, err)
