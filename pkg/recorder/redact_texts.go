@@ -54,6 +54,12 @@ func (r *redaction) evaluation(e *trace.Evaluation) {
 		if x.Value != "true" && x.Value != "false" {
 			x.Value = replaced(x.Value)
 		}
+		for i := range x.Parts {
+			part := &x.Parts[i]
+			if part.Error = replaced(part.Error); part.Value != "true" && part.Value != "false" {
+				part.Value = replaced(part.Value)
+			}
+		}
 	}
 }
 

@@ -72,6 +72,9 @@ func each(r *trace.Request, passes []*Pass, raw func(*[]byte), part func(text in
 						}
 						for _, x := range e.Expressions {
 							part(len(x.Expression) + len(x.Value) + len(x.Error) + len(x.Message))
+							for _, inner := range x.Parts {
+								part(len(inner.Expression) + len(inner.Value) + len(inner.Error))
+							}
 						}
 					}
 				}

@@ -92,6 +92,8 @@ func TestPoliciesAreRecorded(t *testing.T) {
     spec.variables[0] (size): int(object.data.size) = 3
     spec.variables[1] (limit): int(params.data.limit) = 2
     spec.validations[0].expression: variables.size <= variables.limit = false
+      variables.size = 3
+      variables.limit = 2
       at most 2
     spec.validations[1].expression: variables.size > 0 = true
     spec.validations[0].messageExpression: "at most " + string(variables.limit) = "at most 2"
@@ -151,7 +153,8 @@ func TestPoliciesAreRecorded(t *testing.T) {
 		bindings: []admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{binding(deny)},
 		want: `ValidatingAdmissionPolicy/condition matches
   binding condition (Deny) not evaluated: spec.matchConditions[0] (alice) is false: request.userInfo.username == 'alice'
-    spec.matchConditions[0] (alice): request.userInfo.username == 'alice' = false`,
+    spec.matchConditions[0] (alice): request.userInfo.username == 'alice' = false
+      request.userInfo.username = "system:admin"`,
 	}, {
 		name: "failing", reason: "an expression that fails refuses by failurePolicy Fail",
 		spec:     validations(admissionregistrationv1.Validation{Expression: "object.data.missing == 'x'"}),
@@ -159,6 +162,7 @@ func TestPoliciesAreRecorded(t *testing.T) {
 		want: `ValidatingAdmissionPolicy/failing matches
   binding failing (Deny): failed
     spec.validations[0].expression: object.data.missing == 'x' = error: expression 'object.data.missing == 'x'' resulted in error: no such key: missing
+      object.data.missing failed: expression 'object.data.missing' resulted in error: no such key: missing
       expression 'object.data.missing == 'x'' resulted in error: no such key: missing`,
 		refused: "ValidatingAdmissionPolicy/failing/failing",
 	}, {
@@ -171,6 +175,7 @@ func TestPoliciesAreRecorded(t *testing.T) {
 		want: `ValidatingAdmissionPolicy/ignored matches
   binding ignored (Deny): failed open
     spec.validations[0].expression: object.data.missing == 'x' = error: expression 'object.data.missing == 'x'' resulted in error: no such key: missing
+      object.data.missing failed: expression 'object.data.missing' resulted in error: no such key: missing
       expression 'object.data.missing == 'x'' resulted in error: no such key: missing`,
 	}, {
 		name: "unknown", reason: "a kind of parameters that isn't served refuses by failurePolicy Fail",

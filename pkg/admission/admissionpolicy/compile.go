@@ -31,7 +31,7 @@ func newCompiler(paramKind *admissionregistrationv1.ParamKind, variables []admis
 }
 
 // compileMatcher compiles the match conditions of a policy. It returns nil if the policy has none.
-func compileMatcher(compiler cel.ConditionCompiler, declarations cel.OptionalVariableDeclarations, policy string, conditions []admissionregistrationv1.MatchCondition, failurePolicy *admissionregistrationv1.FailurePolicyType) matchconditions.Matcher {
+func compileMatcher(compiler *cel.CompositedCompiler, declarations cel.OptionalVariableDeclarations, policy string, conditions []admissionregistrationv1.MatchCondition, failurePolicy *admissionregistrationv1.FailurePolicyType) matchconditions.Matcher {
 	if len(conditions) == 0 {
 		return nil
 	}
@@ -40,7 +40,7 @@ func compileMatcher(compiler cel.ConditionCompiler, declarations cel.OptionalVar
 	})
 	compiled := &observedConditions{compiler.CompileCondition(expressions, declarations, environment.StoredExpressions), func(i int) string {
 		return fmt.Sprintf("spec.matchConditions[%d] (%s)", i, conditions[i].Name)
-	}, matchConditions}
+	}, matchConditions, &subexpressions{compiler: compiler, declarations: declarations, expressions: expressions}}
 	// k8s.io/apiserver's metrics have the label "validate" here, even for mutating policies.
 	return matchconditions.NewMatcher(compiled, failurePolicy, "policy", "validate", policy)
 }
@@ -72,14 +72,14 @@ func compileValidating(policy *validating.Policy) validating.Validator {
 	return &observedValidator{validating.NewValidator(
 		&observedConditions{compiler.CompileCondition(conditions, declarations, environment.StoredExpressions), func(i int) string {
 			return fmt.Sprintf("spec.validations[%d].expression", i)
-		}, validations},
+		}, validations, &subexpressions{compiler: compiler, declarations: declarations, expressions: conditions}},
 		compileMatcher(compiler, declarations, policy.Name, spec.MatchConditions, spec.FailurePolicy),
 		&observedConditions{compiler.CompileCondition(annotations, declarations, environment.StoredExpressions), func(i int) string {
 			return fmt.Sprintf("spec.auditAnnotations[%d] (%s)", i, spec.AuditAnnotations[i].Key)
-		}, auditAnnotations},
+		}, auditAnnotations, nil},
 		&observedConditions{compiler.CompileCondition(messageExpressions, messageDeclarations, environment.StoredExpressions), func(i int) string {
 			return fmt.Sprintf("spec.validations[%d].messageExpression", i)
-		}, messages},
+		}, messages, nil},
 		spec.FailurePolicy,
 		nil,
 	)}

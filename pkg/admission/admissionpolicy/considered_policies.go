@@ -213,16 +213,7 @@ func (c *consideration) expression(field, expression string, value ref.Val, err 
 		return nil
 	}
 	x := &trace.Expression{Field: field, Expression: expression, Took: trace.Duration(took)}
-	switch {
-	case err != nil:
-		x.Error = err.Error()
-	case value != nil:
-		if _, isBool := value.(celtypes.Bool); e.hides && !isBool {
-			x.Value = trace.Redacted
-		} else {
-			x.Value = textOf(value)
-		}
-	}
+	x.Value, x.Error = e.outcomeOf(value, err)
 	same := func(other *trace.Expression) bool {
 		return other.Field == x.Field && other.Value == x.Value && other.Error == x.Error
 	}
@@ -234,23 +225,54 @@ func (c *consideration) expression(field, expression string, value ref.Val, err 
 	return x
 }
 
-// conditions records the values of expressions that were evaluated together, such as all match conditions.
-func (c *consideration) conditions(o *observedConditions, results []cel.EvaluationResult, err error) {
+// outcomeOf returns the value of an expression as a text, or the text of its error.
+func (e *evaluation) outcomeOf(value ref.Val, err error) (text, failure string) {
+	switch {
+	case err != nil:
+		return "", err.Error()
+	case value == nil:
+		return "", ""
+	}
+	if _, isBool := value.(celtypes.Bool); e.hides && !isBool {
+		return trace.Redacted, ""
+	}
+	return textOf(value), ""
+}
+
+// subexpressions adds the values of the parts of an expression to its record.
+func (c *consideration) subexpressions(of *trace.Expression, results []cel.EvaluationResult) {
+	var parts []trace.Part
+	for _, result := range results {
+		if result.ExpressionAccessor == nil {
+			continue // the cost of the parts before has used the budget up
+		}
+		part := trace.Part{Expression: result.ExpressionAccessor.GetExpression()}
+		part.Value, part.Error = c.evaluation.outcomeOf(result.EvalResult, result.Error)
+		parts = append(parts, part)
+	}
+	c.scope.Update(func(*trace.Request) { of.Parts = parts })
+}
+
+// conditions records the values of expressions that were evaluated together, such as all match conditions. It returns the
+// records by the index of the expression.
+func (c *consideration) conditions(o *observedConditions, results []cel.EvaluationResult, err error) []*trace.Expression {
+	recorded := make([]*trace.Expression, len(results))
 	for i, result := range results {
 		if result.ExpressionAccessor == nil {
 			continue // a validation without a messageExpression
 		}
 		x := c.expression(o.field(i), result.ExpressionAccessor.GetExpression(), result.EvalResult, result.Error, result.Elapsed)
+		recorded[i] = x
 		if o.role == validations && c.evaluation != nil {
 			c.evaluation.validations = append(c.evaluation.validations, x)
 		}
 	}
 	if o.role != matchConditions || c.evaluation == nil {
-		return
+		return recorded
 	}
 	verdict := explain.Conditions{All: "spec.matchConditions", Field: o.field, FailurePolicy: c.policy.GetFailurePolicy(), Results: results, Err: err}.Verdict()
 	if verdict == nil {
-		return
+		return recorded
 	}
 	c.scope.Update(func(*trace.Request) {
 		c.evaluation.record.Verdict = *verdict
@@ -260,6 +282,7 @@ func (c *consideration) conditions(o *observedConditions, results []cel.Evaluati
 			c.fail("")
 		}
 	})
+	return recorded
 }
 
 // fail records that the current evaluation failed. The failurePolicy decides whether the request is refused. fail must

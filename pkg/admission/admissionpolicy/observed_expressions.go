@@ -30,13 +30,20 @@ type observedConditions struct {
 	// field returns the path of the expression with an index, such as spec.validations[0].expression.
 	field func(int) string
 	role  role
+	// parts evaluates the parts of an expression that is false or fails. It is nil if the values of parts say nothing.
+	parts *subexpressions
 }
 
 // ForInput implements cel.ConditionEvaluator.
 func (o *observedConditions) ForInput(ctx context.Context, attributes *admission.VersionedAttributes, request *admissionv1.AdmissionRequest, bindings cel.OptionalVariableBindings, namespace *corev1.Namespace, budget int64) ([]cel.EvaluationResult, int64, error) {
 	results, remaining, err := o.ConditionEvaluator.ForInput(ctx, attributes, request, bindings, namespace, budget)
 	if c := considered(ctx); c != nil {
-		c.conditions(o, results, err)
+		recorded := c.conditions(o, results, err)
+		for i, result := range results {
+			if o.parts != nil && recorded[i] != nil && decides(result) {
+				c.subexpressions(recorded[i], o.parts.evaluate(ctx, i, attributes, request, bindings, namespace))
+			}
+		}
 	}
 	return results, remaining, err
 }

@@ -89,4 +89,22 @@ type Expression struct {
 	// Message is the message of a validation whose expression is false, or failed.
 	Message string   `json:"message,omitempty"`
 	Took    Duration `json:"took,omitempty"`
+	// Parts are the parts of a validation or a match condition that is false or failed, with their values. A macro such as
+	// LIST.all(x, P) also has the part LIST.map(x, P): the value of P for each element.
+	Parts []Part `json:"parts,omitempty"`
+}
+
+// Part is a part of an expression, with its value or its error.
+type Part struct {
+	Expression string `json:"expression"`
+	Value      string `json:"value,omitempty"`
+	Error      string `json:"error,omitempty"`
+}
+
+// String returns the part with its value, each on one line and cut if it is long.
+func (p Part) String() string {
+	if p.Error != "" {
+		return shortened(p.Expression) + " failed: " + shortened(p.Error)
+	}
+	return shortened(p.Expression) + " = " + shortened(p.Value)
 }

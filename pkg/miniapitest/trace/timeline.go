@@ -228,6 +228,11 @@ func (t *timeline) expression(depth int, x *Expression) {
 		value = "error: " + x.Error
 	}
 	t.line(depth, "%s: %s = %s", x.Field, shortened(x.Expression), shortened(value))
+	if t.detail == Wide {
+		for _, part := range x.Parts {
+			t.line(depth+1, "%s", part)
+		}
+	}
 	if x.Message != "" {
 		t.line(depth+1, "%s", x.Message)
 	}
