@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -156,7 +157,14 @@ func (o *testOptions) validate(paths []string) (*regexp.Regexp, error) {
 func (o *testOptions) runFiles(ctx context.Context, files []*testfile.File, selected *regexp.Regexp, out, errOut io.Writer) error {
 	began := time.Now()
 	r := &runner.Runner{Engine: &local.Engine{}, Parallel: o.parallel, Select: selected, Timelines: o.verbose}
+	if cli.IsTerminal(errOut) {
+		var done atomic.Int64
+		r.Done = func(*runner.Result) { fmt.Fprintf(errOut, "\r%d cases", done.Add(1)) }
+	}
 	results, failure := r.Run(ctx, files)
+	if r.Done != nil {
+		fmt.Fprint(errOut, "\r\x1b[K") // the report begins on an empty line
+	}
 	if o.update {
 		updated, err := runner.Update(results)
 		for _, path := range updated {

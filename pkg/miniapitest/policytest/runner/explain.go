@@ -62,6 +62,9 @@ func values(request *trace.Request, policy *trace.Reference) []string {
 		if x.Value != "" {
 			all = append(all, x.Field+": "+words(x.Expression)+" = "+x.Value)
 		}
+		for _, part := range x.Parts {
+			all = append(all, "  "+part.String())
+		}
 	}
 	return all
 }

@@ -441,7 +441,7 @@ func (j *judged) record(ctx context.Context) (*trace.Request, error) {
 	if user == "" {
 		user = adminName
 	}
-	body, err := j.session.server.discovery.RESTClient().Get().AbsPath("/debug/admission/requests").Param("user", user).Do(ctx).Raw()
+	body, err := j.session.server.discovery.RESTClient().Get().AbsPath("/debug/admission/requests").Param("user", user).Param("limit", "1").Do(ctx).Raw()
 	if err != nil {
 		return nil, fmt.Errorf("reading the record of the request: %w", err)
 	}
@@ -451,10 +451,8 @@ func (j *judged) record(ctx context.Context) (*trace.Request, error) {
 	if err := json.Unmarshal(body, &list); err != nil {
 		return nil, err
 	}
-	for _, request := range list.Requests {
-		if request.AuditID == j.id {
-			j.recorded = request
-		}
+	if len(list.Requests) > 0 && list.Requests[0].AuditID == j.id {
+		j.recorded = list.Requests[0]
 	}
 	j.asked = true
 	return j.recorded, nil
