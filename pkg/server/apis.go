@@ -32,6 +32,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
 	"github.com/miniapi-dev/miniapi/pkg/server/apidiscovery"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
+	"github.com/miniapi-dev/miniapi/pkg/server/customresources/bygroup"
 	"github.com/miniapi-dev/miniapi/pkg/server/direct"
 	"github.com/miniapi-dev/miniapi/pkg/server/groups"
 	"github.com/miniapi-dev/miniapi/pkg/server/openapi"
@@ -210,16 +211,20 @@ func buildDiscovery(c *Config, main *genericapiserver.GenericAPIServer, installe
 	schemas := shared.schemas(c.options.Table)
 	kinds := schemas.Kinds(services)
 	defined := schemas.Definitions(resources.Server().Handler.GoRestfulContainer.RegisteredWebServices())
+	byGroup, err := bygroup.NewLister(definitions.Informer())
+	if err != nil {
+		return err
+	}
 	v3, err := openapi.Serve(main.Handler.NonGoRestfulMux, definitions.Lister(), c.served.swaggers, kinds, defined)
 	if err != nil {
 		return err
 	}
-	documents, err := openapi.Follow(definitions, v3)
+	documents, err := openapi.Follow(definitions, byGroup, v3)
 	if err != nil {
 		return err
 	}
 	builtIn := apidiscovery.BuiltIn(c.options.Table, built, c.options.enabled.ResourceEnabled(customresources.Definitions))
-	groups := apidiscovery.NewGroups(definitions, c.served.list, builtIn, apidiscovery.Hooks{
+	groups := apidiscovery.NewGroups(definitions, byGroup, c.served.list, builtIn, apidiscovery.Hooks{
 		ResourcesChanged: resourcesChanged,
 		Observe:          resources.Observe,
 	})

@@ -25,6 +25,7 @@ func with(t *testing.T, writer Writer) (*Aggregator, *remoteAPI) {
 	a := &Aggregator{life: t.Context(), runner: work.NewRunner(t.Context())}
 	t.Cleanup(a.runner.Close)
 	a.local = local{apiServices: cache.NewStore(cache.MetaNamespaceKeyFunc), writer: writer}
+	a.SetOwn(nil, func() []*apiregistrationv1.APIService { return nil })
 	a.local.keptAt.Store(-1)
 	a.listing = newListing(t.Context(), aggregated.NewResourceManager("apis"), a.runner, func() {})
 	r := newRemote(a, &apiregistrationv1.APIService{
@@ -93,7 +94,7 @@ func TestObserve(t *testing.T) {
 	t.Parallel()
 	a, _ := with(t, nil)
 	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
-	a.SetBuiltIn([]*apiregistrationv1.APIService{BuiltIn(apps, 1, 1)})
+	a.SetOwn([]*apiregistrationv1.APIService{BuiltIn(apps, 1, 1)}, a.local.custom)
 	edited := BuiltIn(apps, 1, 1)
 	edited.Spec.Service = &apiregistrationv1.ServiceReference{Namespace: "n", Name: "s"}
 	a.observe(edited)
@@ -117,16 +118,19 @@ func (b *blocked) UpdateAPIService(context.Context, *apiregistrationv1.APIServic
 
 func (b *blocked) DeleteAPIService(context.Context, string) error { return nil }
 
-// TestSetCustomDoesntWait checks that SetCustom returns before APIServices are written. The caller of SetCustom
-// handles events of CustomResourceDefinitions, and the write may wait for a later event.
-func TestSetCustomDoesntWait(t *testing.T) {
+// TestCustomChangedDoesntWait checks that CustomChanged returns before APIServices are written. Its caller handles
+// events of CustomResourceDefinitions, and the write may wait for a later event.
+func TestCustomChangedDoesntWait(t *testing.T) {
 	t.Parallel()
 	writer := &blocked{make(chan struct{}, 1), make(chan struct{})}
 	a, _ := with(t, writer)
+	a.SetOwn(nil, func() []*apiregistrationv1.APIService {
+		return []*apiregistrationv1.APIService{Custom(schema.GroupVersion{Group: "a", Version: "v1"})}
+	})
 	a.local.used.Store(true)
-	a.SetCustom([]*apiregistrationv1.APIService{Custom(schema.GroupVersion{Group: "a", Version: "v1"})})
+	a.CustomChanged()
 	<-writer.writes
-	a.SetCustom([]*apiregistrationv1.APIService{Custom(schema.GroupVersion{Group: "b", Version: "v1"})})
+	a.CustomChanged()
 	close(writer.release)
 	<-writer.writes
 	a.runner.Close()

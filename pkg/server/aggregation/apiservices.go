@@ -62,41 +62,37 @@ type local struct {
 	writer      Writer
 
 	// changes counts events after which the stored APIServices may differ from the wanted ones: deletions, edits and
-	// calls of SetCustom. keptAt is the value of changes at the last write without an error, and -1 before the first
+	// calls of CustomChanged. keptAt is the value of changes at the last write without an error, and -1 before the first
 	// such write.
 	changes, keptAt atomic.Int64
 	// used is true after the first request for APIServices.
 	used atomic.Bool
 
+	// builtIn has the APIServices of the built-in APIs, and custom returns the present ones of custom resources.
+	builtIn []*apiregistrationv1.APIService
+	custom  func() []*apiregistrationv1.APIService
+
 	writing sync.Mutex
 	mu      sync.Mutex
-	builtIn []*apiregistrationv1.APIService
-	custom  []*apiregistrationv1.APIService
 	// failed is the error of the last write, or nil.
 	failed error
 }
 
 // builtInHas tells whether a group version is built in.
 func (l *local) builtInHas(gv schema.GroupVersion) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	return slices.ContainsFunc(l.builtIn, func(s *apiregistrationv1.APIService) bool { return groupVersionOf(s) == gv })
 }
 
-// SetBuiltIn sets the APIServices of the built-in APIs. It must be called before Start.
-func (a *Aggregator) SetBuiltIn(services []*apiregistrationv1.APIService) {
-	a.local.mu.Lock()
-	defer a.local.mu.Unlock()
-	a.local.builtIn = services
+// SetOwn sets the APIServices of the built-in APIs, and a function that returns the present ones of custom resources. It
+// must be called before Start.
+func (a *Aggregator) SetOwn(builtIn []*apiregistrationv1.APIService, custom func() []*apiregistrationv1.APIService) {
+	a.local.builtIn, a.local.custom = builtIn, custom
 }
 
-// SetCustom sets the APIServices of the custom resources, and returns before they are written, because the caller
-// handles events that must not wait. A client's request for APIServices waits until they are written.
-func (a *Aggregator) SetCustom(services []*apiregistrationv1.APIService) {
+// CustomChanged tells that the APIServices of the custom resources have changed. It returns before they are written,
+// because the caller handles events that must not wait. A client's request for APIServices waits until they are written.
+func (a *Aggregator) CustomChanged() {
 	l := &a.local
-	l.mu.Lock()
-	l.custom = services
-	l.mu.Unlock()
 	l.changes.Add(1)
 	if l.used.Load() { // a client may already watch APIServices
 		a.runner.Go(func() { l.use(a.life) })
@@ -128,12 +124,9 @@ func (a *Aggregator) changed(s *apiregistrationv1.APIService) {
 	if !l.used.Load() {
 		return
 	}
-	l.mu.Lock()
-	putBack := slices.ContainsFunc(l.custom, func(want *apiregistrationv1.APIService) bool {
+	if slices.ContainsFunc(l.custom(), func(want *apiregistrationv1.APIService) bool {
 		return want.Name == s.Name && edited(s, want, managedAlways)
-	})
-	l.mu.Unlock()
-	if putBack {
+	}) {
 		l.changes.Add(1)
 		a.runner.Go(func() { l.use(a.life) })
 	}
@@ -151,14 +144,12 @@ func edited(have, want *apiregistrationv1.APIService, managed string) bool {
 func (l *local) write(ctx context.Context) {
 	changes, atStart := l.changes.Load(), l.keptAt.Load() < 0
 	want := map[string]*apiregistrationv1.APIService{}
-	l.mu.Lock()
-	for _, s := range slices.Concat(l.custom, l.builtIn) {
+	for _, s := range slices.Concat(l.custom(), l.builtIn) {
 		// As in kube-apiserver, the group apiregistration.k8s.io itself has no APIService.
 		if s.Spec.Group != apiregistrationv1.GroupName {
 			want[s.Name] = s
 		}
 	}
-	l.mu.Unlock()
 	var gone []string
 	var errs []error
 	for _, obj := range l.apiServices.List() {

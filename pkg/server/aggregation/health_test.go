@@ -30,7 +30,7 @@ func TestUnwritten(t *testing.T) {
 	t.Parallel()
 	writer := &refusing{}
 	a, _ := with(t, writer)
-	a.SetBuiltIn([]*apiregistrationv1.APIService{BuiltIn(schema.GroupVersion{Group: "apps", Version: "v1"}, 1, 1)})
+	a.SetOwn([]*apiregistrationv1.APIService{BuiltIn(schema.GroupVersion{Group: "apps", Version: "v1"}, 1, 1)}, a.local.custom)
 	full := errors.New("the database is full")
 	for _, step := range []struct {
 		reason      string

@@ -3,25 +3,23 @@ package apidiscovery
 import (
 	"reflect"
 	"slices"
-	"strings"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	crdlisters "k8s.io/apiextensions-apiserver/pkg/client/listers/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/discovery"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/server/customresources/bygroup"
 )
 
 // custom puts the resources of custom resource definitions into aggregated discovery.
 type custom struct {
-	crds    crdlisters.CustomResourceDefinitionLister
+	crds    bygroup.Lister
 	manager aggregated.ResourceManager
 	// known are the resources of definitions that the manager has, by group version.
 	known map[schema.GroupVersion]knownVersion
@@ -31,20 +29,6 @@ type custom struct {
 type knownVersion struct {
 	definitions []*apiextensionsv1.CustomResourceDefinition
 	resources   []apidiscoveryv2.APIResourceDiscovery
-}
-
-// established returns the definitions of a group whose resources are served, in the order of their names.
-func established(crds crdlisters.CustomResourceDefinitionLister, group string) []*apiextensionsv1.CustomResourceDefinition {
-	all, err := crds.List(labels.Everything())
-	if err != nil {
-		return nil // an informer's lister never fails
-	}
-	all = slices.DeleteFunc(all, func(crd *apiextensionsv1.CustomResourceDefinition) bool {
-		return crd.Spec.Group != group || !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) ||
-			!slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Served })
-	})
-	slices.SortFunc(all, func(a, b *apiextensionsv1.CustomResourceDefinition) int { return strings.Compare(a.Name, b.Name) })
-	return all
 }
 
 // update gives the manager the resources of definitions in some group versions. The result is true if one of the
@@ -57,10 +41,7 @@ func (c *custom) update(versions []schema.GroupVersion) (changed bool) {
 }
 
 func (c *custom) updateVersion(gv schema.GroupVersion) (changed bool) {
-	all, known := established(c.crds, gv.Group), c.known[gv]
-	definitions := slices.DeleteFunc(slices.Clone(all), func(crd *apiextensionsv1.CustomResourceDefinition) bool {
-		return !apihelpers.HasServedCRDVersion(crd, gv.Version)
-	})
+	definitions, known := c.crds.Serving(gv), c.known[gv]
 	// At a start, the informer has all definitions before it calls the handler with the first one. Most of these calls
 	// find no change, so they needn't compare all resources of a large group.
 	if len(definitions) > 0 && slices.Equal(known.definitions, definitions) {
@@ -84,7 +65,7 @@ func (c *custom) updateVersion(gv schema.GroupVersion) (changed bool) {
 		})
 		c.manager.SetGroupVersionPriority(metav1.GroupVersion(gv), registry.CustomGroupPriority, registry.CustomVersionPriority)
 		return true
-	case len(all) > 0:
+	case len(c.crds.Served(gv.Group)) > 0:
 		c.manager.RemoveGroupVersion(metav1.GroupVersion(gv))
 	default:
 		c.manager.RemoveGroup(gv.Group)
@@ -150,12 +131,9 @@ func aggregatedResource(crd *apiextensionsv1.CustomResourceDefinition, gv schema
 
 // listedResources returns the resources of definitions in a version, in the form of /apis/GROUP/VERSION. The result is
 // empty if no definition serves the version.
-func listedResources(crds crdlisters.CustomResourceDefinitionLister, gv schema.GroupVersion) []metav1.APIResource {
+func listedResources(crds bygroup.Lister, gv schema.GroupVersion) []metav1.APIResource {
 	var resources []metav1.APIResource
-	for _, crd := range established(crds, gv.Group) {
-		if !apihelpers.HasServedCRDVersion(crd, gv.Version) {
-			continue
-		}
+	for _, crd := range crds.Serving(gv) {
 		names, namespaced := crd.Status.AcceptedNames, crd.Spec.Scope == apiextensionsv1.NamespaceScoped
 		resources = append(resources, metav1.APIResource{
 			Name: names.Plural, SingularName: names.Singular, Namespaced: namespaced, Kind: names.Kind, Verbs: verbsOf(crd),

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
-	crdlisters "k8s.io/apiextensions-apiserver/pkg/client/listers/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,6 +17,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/routes"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/customresources/bygroup"
 )
 
 // List has the groups of built-in kinds, definitions and other servers, in the order of discovery. Its Documents serve
@@ -25,10 +26,10 @@ import (
 // k8s.io/apiserver has the groups in the order in which they were added, so it can't be used.
 type List struct {
 	serializer runtime.NegotiatedSerializer
-	groups     atomic.Pointer[func() []metav1.APIGroup]  // nil until Groups.Sync has run
-	crds       crdlisters.CustomResourceDefinitionLister // crds, own and index are set before the first request
-	own        map[schema.GroupVersion]bool              // the built-in group versions
-	index      http.Handler                              // serves /apis
+	groups     atomic.Pointer[func() []metav1.APIGroup] // nil until Groups.Sync has run
+	crds       bygroup.Lister                           // crds, own and index are set before the first request
+	own        map[schema.GroupVersion]bool             // the built-in group versions
+	index      http.Handler                             // serves /apis
 }
 
 // NewList returns an empty list.

@@ -1,30 +1,29 @@
 package apidiscovery
 
 import (
-	"context"
+	"maps"
 	"slices"
 	"sync"
 
-	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	crdinformers "k8s.io/apiextensions-apiserver/pkg/client/informers/externalversions/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 	"k8s.io/client-go/tools/cache"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/helper"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
+	"github.com/miniapi-dev/miniapi/pkg/server/customresources/bygroup"
 )
 
 // Groups keeps two things up to date: the list of groups, and the resources of definitions in aggregated discovery.
 // The list depends on the built-in groups, on definitions, and on APIServices of other servers.
 type Groups struct {
-	crds crdinformers.CustomResourceDefinitionInformer
-	list *List
+	crds   crdinformers.CustomResourceDefinitionInformer
+	lister bygroup.Lister
+	list   *List
 	// builtIn are the APIServices of the built-in group versions. "own" has the same group versions, for look-ups.
 	// Both fields never change.
 	builtIn []*apiregistrationv1.APIService
@@ -36,7 +35,7 @@ type Groups struct {
 	aggregator Aggregator
 
 	mu sync.Mutex
-	// custom keeps the APIServices of the served custom resources, so that each is made only once.
+	// custom has the APIServices of the served custom resources.
 	custom map[schema.GroupVersion]*apiregistrationv1.APIService
 }
 
@@ -52,21 +51,24 @@ type Hooks struct {
 type Aggregator interface {
 	// Remote returns the APIServices of the group versions of other servers.
 	Remote() []*apiregistrationv1.APIService
-	// SetBuiltIn and SetCustom give the aggregator the APIServices of this server's own group versions.
-	SetBuiltIn(services []*apiregistrationv1.APIService)
-	SetCustom(services []*apiregistrationv1.APIService)
+	// SetOwn gives the aggregator the APIServices of this server's own group versions. The function custom returns the
+	// present ones of custom resources.
+	SetOwn(builtIn []*apiregistrationv1.APIService, custom func() []*apiregistrationv1.APIService)
+	// CustomChanged tells the aggregator that the function custom returns other APIServices than before.
+	CustomChanged()
 }
 
 // NewGroups returns Groups that keep list up to date. The informer of definitions must call its handlers in the order
-// in which they were added, because Groups adds a handler that must be the last one.
-func NewGroups(crds crdinformers.CustomResourceDefinitionInformer, list *List, builtIn []*apiregistrationv1.APIService, hooks Hooks) *Groups {
+// in which they were added, because Groups adds a handler that must be the last one. The lister has the informer's
+// definitions.
+func NewGroups(crds crdinformers.CustomResourceDefinitionInformer, lister bygroup.Lister, list *List, builtIn []*apiregistrationv1.APIService, hooks Hooks) *Groups {
 	own := map[schema.GroupVersion]bool{}
 	for _, s := range builtIn {
 		own[schema.GroupVersion{Group: s.Spec.Group, Version: s.Spec.Version}] = true
 	}
-	list.crds, list.own = crds.Lister(), own
+	list.crds, list.own = lister, own
 	return &Groups{
-		crds: crds, list: list, builtIn: builtIn, own: own, hooks: hooks,
+		crds: crds, lister: lister, list: list, builtIn: builtIn, own: own, hooks: hooks,
 		custom: map[schema.GroupVersion]*apiregistrationv1.APIService{},
 	}
 }
@@ -74,7 +76,7 @@ func NewGroups(crds crdinformers.CustomResourceDefinitionInformer, list *List, b
 // Aggregate adds the group versions of other servers. It must be called before Start.
 func (d *Groups) Aggregate(aggregator Aggregator) {
 	d.aggregator = aggregator
-	aggregator.SetBuiltIn(d.builtIn)
+	aggregator.SetOwn(d.builtIn, d.customAPIServices)
 }
 
 // Start sets the priorities of the built-in groups in aggregated discovery, makes the list of groups, and adds the
@@ -85,7 +87,7 @@ func (d *Groups) Start(manager aggregated.ResourceManager) (cache.DoneChecker, e
 		manager.SetGroupVersionPriority(gv, int(s.Spec.GroupPriorityMinimum), int(s.Spec.VersionPriority))
 	}
 	d.resources = custom{
-		crds: d.crds.Lister(), manager: manager.WithSource(aggregated.CRDSource),
+		crds: d.lister, manager: manager.WithSource(aggregated.CRDSource),
 		known: map[schema.GroupVersion]knownVersion{},
 	}
 	d.Sync()
@@ -111,31 +113,24 @@ func (d *Groups) handle(old, obj any, deleted bool) {
 		return
 	}
 	before, _ := old.(*apiextensionsv1.CustomResourceDefinition)
-	if d.resources.update(versionsOf(before, crd)) {
-		services := d.Sync()
+	if versions := versionsOf(before, crd); d.resources.update(versions) {
+		d.updateAPIServices(versions)
+		d.Sync()
 		if d.aggregator != nil {
-			d.aggregator.SetCustom(services)
+			d.aggregator.CustomChanged()
 		}
 		d.hooks.ResourcesChanged()
 	}
 	d.hooks.Observe(crd, deleted)
 }
 
-// Sync makes the list of groups anew from the present definitions and APIServices, and returns the APIServices of
-// custom resources.
-func (d *Groups) Sync() []*apiregistrationv1.APIService {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	custom, err := d.customAPIServices()
-	if err != nil {
-		utilruntime.HandleErrorWithContext(context.Background(), err, "listing custom resource definitions")
-		return nil
-	}
-	services := d.withRemote(slices.Concat(d.builtIn, custom))
-	// Many definitions may come before the next request for the list.
-	groups := sync.OnceValue(func() []metav1.APIGroup { return groupsOf(services) })
+// Sync makes the list of groups anew from the present APIServices. The list is made when a client asks for it: many
+// definitions may come before.
+func (d *Groups) Sync() {
+	groups := sync.OnceValue(func() []metav1.APIGroup {
+		return groupsOf(d.withRemote(slices.Concat(d.builtIn, d.customAPIServices())))
+	})
 	d.list.groups.Store(&groups)
-	return custom
 }
 
 // groupsOf returns the groups of APIServices, in the order of discovery.
@@ -153,34 +148,27 @@ func groupsOf(services []*apiregistrationv1.APIService) []metav1.APIGroup {
 	return groups
 }
 
-// customAPIServices returns the APIServices of custom resources. A definition may add a version to a built-in group. A
-// definition in a built-in version has no effect.
-func (d *Groups) customAPIServices() ([]*apiregistrationv1.APIService, error) {
-	crds, err := d.crds.Lister().List(labels.Everything())
-	if err != nil {
-		return nil, err
-	}
-	before := d.custom
-	d.custom = make(map[schema.GroupVersion]*apiregistrationv1.APIService, len(before))
-	var services []*apiregistrationv1.APIService
-	for _, crd := range crds {
-		if !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
-			continue
-		}
-		for _, v := range crd.Spec.Versions {
-			gv := schema.GroupVersion{Group: crd.Spec.Group, Version: v.Name}
-			if !v.Served || d.custom[gv] != nil || d.own[gv] {
-				continue
-			}
-			service := before[gv]
-			if service == nil {
-				service = aggregation.Custom(gv)
-			}
-			d.custom[gv] = service
-			services = append(services, service)
+// customAPIServices returns the APIServices of custom resources.
+func (d *Groups) customAPIServices() []*apiregistrationv1.APIService {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Collect(maps.Values(d.custom))
+}
+
+// updateAPIServices adds the APIServices of the versions that definitions serve, and removes those of other versions. A
+// definition may add a version to a built-in group. A definition in a built-in version has no effect.
+func (d *Groups) updateAPIServices(versions []schema.GroupVersion) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, gv := range versions {
+		_, served := d.resources.known[gv]
+		switch {
+		case !served:
+			delete(d.custom, gv)
+		case d.custom[gv] == nil && !d.own[gv]:
+			d.custom[gv] = aggregation.Custom(gv)
 		}
 	}
-	return services, nil
 }
 
 // withRemote adds the APIServices of other servers. An APIService of another server replaces the APIService of a
