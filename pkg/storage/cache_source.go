@@ -86,3 +86,13 @@ func (s *promptStore) GetCurrentResourceVersion(ctx context.Context) (uint64, er
 	}
 	return revision, err
 }
+
+// RequestWatchProgress implements storage.Interface. A cache waits for its own watch alone, so the hub doesn't tell the
+// watches of other resources, unless some watch has gone to etcd's own watcher.
+func (s *promptStore) RequestWatchProgress(ctx context.Context) error {
+	if s.hub.usesInner() {
+		return s.Interface.RequestWatchProgress(ctx)
+	}
+	s.hub.need(s.key, 0)
+	return nil
+}

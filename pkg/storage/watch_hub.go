@@ -36,7 +36,7 @@ type hub struct {
 	log       eventLog
 	watches   hubWatches
 	needs     map[string]int64 // by the first key of a range: the revision that the hub must tell watches of the range
-	innerUsed bool             // whether etcd's own watcher has been used
+	innerUsed bool             // whether a watch has gone to etcd's own watcher
 	lost      bool             // whether the hub has missed events: new watches then go to etcd's own watcher
 
 	life    context.Context
@@ -204,13 +204,17 @@ func (h *hub) replay(w *hubWatch) bool {
 // notifications. If watches have gone to etcd's own watcher, it also makes the same request there.
 func (h *hub) RequestProgress(ctx context.Context) error {
 	h.tell()
-	h.mu.Lock()
-	innerUsed := h.innerUsed
-	h.mu.Unlock()
-	if !innerUsed {
+	if !h.usesInner() {
 		return nil
 	}
 	return h.Watcher.RequestProgress(withoutValues{ctx})
+}
+
+// usesInner reports whether a watch has gone to etcd's own watcher.
+func (h *hub) usesInner() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.innerUsed
 }
 
 func (h *hub) tell() {

@@ -11,6 +11,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	apistorage "k8s.io/apiserver/pkg/storage"
 )
 
 // collect returns the keys of the next n events of a watch.
@@ -231,5 +232,56 @@ func TestHubLoses(t *testing.T) {
 	again := m.client.Watch(t.Context(), "/a/", clientv3.WithPrefix(), clientv3.WithRev(m.hub.began+1), clientv3.WithPrevKV())
 	if got, want := collect(t, again, 2), []string{"/a/1", "/a/2"}; !slices.Equal(got, want) {
 		t.Errorf("events of %q, want %q", got, want)
+	}
+}
+
+// asked is a store that counts the requests for progress.
+type asked struct {
+	apistorage.Interface
+	times int
+}
+
+func (a *asked) RequestWatchProgress(context.Context) error {
+	a.times++
+	return nil
+}
+
+// A watch cache that waits for progress of its own watch wakes no other cache. The request goes on to etcd's own watcher only
+// if that has a watch.
+func TestProgressOfOneResource(t *testing.T) {
+	t.Parallel()
+	m := startMember(t, Options{})
+	put(t, m, "/c/1", "1")
+	a, b := newHubWatch("/a/", "/a0", 0, func() {}), newHubWatch("/b/", "/b0", 0, func() {})
+	for _, w := range []*hubWatch{a, b} {
+		w.progress = true
+		if !m.hub.follow(w) {
+			t.Fatal("the hub doesn't follow a new watch")
+		}
+	}
+	for _, step := range []struct {
+		name      string
+		innerUsed bool
+		asked     int
+		reason    string
+	}{
+		{"own watches", false, 0, "the hub has all watches"},
+		{"etcd's watcher", true, 1, "the cache's watch may be one of etcd's"},
+	} {
+		m.hub.innerUsed = step.innerUsed
+		inner := &asked{}
+		store := &promptStore{inner, m.hub, "/a/"}
+		if err := store.RequestWatchProgress(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if inner.times != step.asked {
+			t.Errorf("%s: %d requests went to etcd, want %d: %s", step.name, inner.times, step.asked, step.reason)
+		}
+	}
+	if _, told := a.take(); told == 0 {
+		t.Error("the watch of the resource wasn't told the revision")
+	}
+	if _, told := b.take(); told != 0 {
+		t.Errorf("the watch of another resource was told revision %d", told)
 	}
 }
