@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,12 +37,13 @@ type stores struct {
 	open condition.Variable[openStores]
 
 	lister crdlisters.CustomResourceDefinitionLister // set once, before the first request
+	gone   goneMetrics
 	mu     sync.Mutex
-	// current has the stores that requests use, each with the definition that it was made for.
-	current map[*resourceStore]madeStore
+	// current has the stores that requests use, by the name of the definition.
+	current map[string][]madeStore
 }
 
-// madeStore is the definition of an open store, and the function that destroys the store.
+// madeStore is the definition that an open store was made for, and the function that destroys the store.
 type madeStore struct {
 	of  *apiextensionsv1.CustomResourceDefinition
 	end func()
@@ -58,10 +60,12 @@ func (s *stores) RESTOptionsGetter(inner generic.RESTOptionsGetter) generic.REST
 	return &decoratedOptions{inner, s.decorate}
 }
 
-// wait waits until all stores are destroyed, but no longer than teardownTimeout.
+// wait waits until all stores are destroyed, but no longer than teardownTimeout. Then it removes the metrics of deleted
+// definitions.
 func (s *stores) wait() error {
 	ctx, cancel := context.WithTimeout(context.Background(), teardownTimeout)
 	defer cancel()
+	defer s.removeMetrics()
 	if err := s.open.Wait(ctx, func(open openStores) bool { return open == 0 }); err != nil {
 		return fmt.Errorf("waiting %s until the stores of custom resources are closed: requests may still use them: %w", teardownTimeout, err)
 	}
@@ -83,9 +87,9 @@ func (s *stores) decorate(resource schema.GroupResource, store storage.Interface
 	if crd, err := s.lister.Get(resource.String()); err == nil {
 		made.version = storedVersion(crd)
 		if s.current == nil {
-			s.current = map[*resourceStore]madeStore{}
+			s.current = map[string][]madeStore{}
 		}
-		s.current[made] = madeStore{crd, end}
+		s.current[crd.Name] = append(s.current[crd.Name], madeStore{crd, end})
 	}
 	return made, end
 }
@@ -96,10 +100,13 @@ func (s *stores) decorate(resource schema.GroupResource, store storage.Interface
 func (s *stores) changed(crd *apiextensionsv1.CustomResourceDefinition, deleted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for store, made := range s.current {
-		if serving.Superseded(made.of, crd, deleted, s.lister) {
-			delete(s.current, store)
-		}
+	left := slices.DeleteFunc(s.current[crd.Name], func(made madeStore) bool {
+		return serving.Superseded(made.of, crd, deleted, s.lister)
+	})
+	if len(left) > 0 {
+		s.current[crd.Name] = left
+	} else {
+		delete(s.current, crd.Name)
 	}
 }
 
@@ -110,8 +117,10 @@ func (s *stores) destroy() {
 	current := s.current
 	s.current = nil
 	s.mu.Unlock()
-	for _, made := range current {
-		made.end()
+	for _, ofDefinition := range current {
+		for _, made := range ofDefinition {
+			made.end()
+		}
 	}
 }
 
