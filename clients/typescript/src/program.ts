@@ -59,6 +59,11 @@ function fromPackage(file: string): string {
   }
 }
 
+/** Reports whether the path is that of a file, in folders that the user can read. */
 function isFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+  try {
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
 }

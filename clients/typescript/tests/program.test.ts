@@ -22,7 +22,7 @@ function write(path: string): string {
 
 test("$MINIAPI precedes the cache, which precedes the PATH", { skip: process.platform !== "linux" }, () => {
   const onPath = write("bin/miniapi");
-  const env: NodeJS.ProcessEnv = { XDG_CACHE_HOME: folder, PATH: `none:${dirname(onPath)}` };
+  const env: NodeJS.ProcessEnv = { XDG_CACHE_HOME: folder, PATH: `none:${onPath}:${dirname(onPath)}` };
   equal(findProgram(env), onPath);
   const cached = write("miniapi/fixture/v0.0.0/miniapi");
   equal(findProgram(env), cached);
