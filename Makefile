@@ -21,6 +21,11 @@ TIMEOUT := 30m
 GOLANGCI_LINT_VERSION := v2.15.0
 GOLANGCI_LINT := $(CURDIR)/bin/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
 
+GORELEASER_VERSION := v2.15.1
+CYCLONEDX_GOMOD_VERSION := v1.10.0
+GORELEASER := $(CURDIR)/bin/goreleaser-$(GORELEASER_VERSION)/goreleaser
+CYCLONEDX_GOMOD := $(CURDIR)/bin/cyclonedx-gomod-$(CYCLONEDX_GOMOD_VERSION)/cyclonedx-gomod
+
 ##@ Use
 
 .PHONY: help
@@ -38,8 +43,8 @@ run: build ## Build and serve on 127.0.0.1:6443 (ARGS="--secure-port 0 ...")
 	bin/miniapi serve $(ARGS)
 
 .PHONY: clean
-clean: ## Remove bin/ with the program and the tools and site/
-	rm -rf bin site
+clean: ## Remove bin/ with the program and the tools, dist/ with a release, and site/
+	rm -rf bin dist site
 
 ##@ Test
 
@@ -83,7 +88,21 @@ bench: build ## Measure miniapi, and the kube-apiserver in KUBEBUILDER_ASSETS if
 benchmarks: ## Run the packages' Go benchmarks (PKG=./pkg/storage)
 	go test -run '^$$' -bench . -benchmem $(PKG)
 
-##@ Documentation
+##@ Release
+
+# The releases are archives, packages, a Homebrew cask, images, checksums, and an inventory of the modules of each program.
+DIST = PATH='$(dir $(CYCLONEDX_GOMOD))':$$PATH LDFLAGS="$$(hack/ldflags.sh $(VERSION))" $(GORELEASER) release --clean
+
+.PHONY: release-snapshot
+release-snapshot: $(GORELEASER) $(CYCLONEDX_GOMOD) ## Build into dist/ what a release has, of this commit
+	$(DIST) --snapshot
+	hack/image.sh dist
+
+.PHONY: release
+release: $(GORELEASER) $(CYCLONEDX_GOMOD) ## Build a release into dist/ (VERSION=vX.Y.Z), before hack/release.sh tags it
+	@[[ -n "$(VERSION)" ]] || { echo "set VERSION, such as VERSION=v1.2.3" >&2; exit 2; }
+	GORELEASER_CURRENT_TAG='$(VERSION)' $(DIST) --skip=publish,announce,validate
+	hack/image.sh dist
 
 SITE_TOOLS := bin/site-$(shell sha256sum hack/site/requirements.txt | cut -c1-8)
 
@@ -198,6 +217,12 @@ update-aggregated: ## Regenerate the code for the types of examples/aggregated
 # Tools aren't in go.mod, because go.mod would then have their dependencies.
 $(GOLANGCI_LINT):
 	GOBIN=$(@D) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+
+$(GORELEASER):
+	GOBIN=$(@D) go install github.com/goreleaser/goreleaser/v2@$(GORELEASER_VERSION)
+
+$(CYCLONEDX_GOMOD):
+	GOBIN=$(@D) go install github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@$(CYCLONEDX_GOMOD_VERSION)
 
 $(SITE_TOOLS):
 	python3 -m venv $@ && $@/bin/pip install --quiet --disable-pip-version-check -r hack/site/requirements.txt || { rm -rf $@; exit 1; }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Prints the linker flags with the version of a build. The date is the commit's, so a commit always has the same flags.
+# Prints the linker flags with the version of a build: hack/ldflags.sh [VERSION]. By default, the version is that of the
+# nearest tag. The date is the commit's, so a commit always has the same flags.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,7 +19,7 @@ else
 	# A source archive has no git repository.
 	commit=unknown described=archive date=1970-01-01T00:00:00Z state=archive
 fi
-suffix=miniapi-$described
+suffix=miniapi-${1:-$described}
 [[ $state != dirty ]] || suffix+=-dirty
 
 package=k8s.io/component-base/version

@@ -1,18 +1,23 @@
 #!/usr/bin/env bash
-# Commits and tags a release of all modules: hack/release.sh VERSION, such as v1.2.3, in a clean checkout. The script
-# pushes nothing.
+# Commits and tags a release of all modules: hack/release.sh VERSION [DIST], such as v1.2.3, in a clean checkout. DIST is
+# the folder with the release's archives, which GoReleaser has built of the same commit. The script pushes nothing.
 #
-# The script first tags the modules that go.work ties to the main module. It then commits the main module's go.mod and
-# go.sum with the versions and hashes of these modules, and tags this commit for the main module, so that "go install" of
-# the program finds the modules. The section *Unreleased* of CHANGELOG.md becomes the section of the version in this
-# commit. The next commit removes the versions from go.mod again, because go.work connects the modules between releases.
+# The script first commits the checksums of the archives, by which the fixture knows the program of its version. Without
+# DIST, the fixture builds the program. The program doesn't contain the checksums, so the archives stay those of this
+# commit's sources.
+#
+# The script then tags the modules that go.work ties to the main module. It commits the main module's go.mod and go.sum
+# with the versions and hashes of these modules, and tags this commit for the main module, so that "go install" of the
+# program finds the modules. The section *Unreleased* of CHANGELOG.md becomes the section of the version in this commit.
+# The next commit removes the versions from go.mod again, because go.work connects the modules between releases.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 version=${1:-}
+dist=${2:-}
 main=github.com/miniapi-dev/miniapi
 [[ $version =~ ^v[01]\.[0-9]+\.[0-9]+(-[0-9a-z.]+)?$ ]] || {
-	echo "usage: hack/release.sh VERSION, such as v1.2.3" >&2
+	echo "usage: hack/release.sh VERSION [DIST], such as hack/release.sh v1.2.3 dist" >&2
 	exit 2
 }
 [[ -z $(git status --porcelain) ]] || {
@@ -24,6 +29,24 @@ grep -qx '## \[Unreleased\]' CHANGELOG.md || {
 	echo "CHANGELOG.md must have the section '## [Unreleased]', which the script gives the version" >&2
 	exit 1
 }
+
+checksums=pkg/miniapitest/engine/program/checksums.txt
+if [[ -n $dist ]]; then
+	grep -q "\"commit\":\"$(git rev-parse HEAD)\"" "$dist/metadata.json" || {
+		echo "the archives in $dist must be of the commit $(git rev-parse HEAD): run 'make release VERSION=$version' first" >&2
+		exit 1
+	}
+	archive="miniapi_${version#v}_(linux|darwin|windows)_(amd64|arm64)\.tar\.gz"
+	grep -E "^[0-9a-f]{64}  $archive\$" "$dist/checksums.txt" >$checksums || true
+	(($(wc -l <$checksums) == 6)) || {
+		echo "$dist/checksums.txt must have the archives of $version for six systems" >&2
+		git checkout -q -- $checksums
+		exit 1
+	}
+else
+	: >$checksums
+fi
+git diff --quiet -- $checksums || git commit -q -m "release: the checksums of $version" $checksums
 
 module_cache=$(mktemp -d)
 trap 'rm -rf "$module_cache"' EXIT
@@ -52,3 +75,7 @@ git tag -a "$version" -m "miniapi $version"
 git checkout -q HEAD~ -- go.mod go.sum
 git commit -q -m "release: go.work ties the modules again"
 echo "tagged $version; now: git push --atomic origin HEAD $version ${tags[*]}"
+if [[ -n $dist ]]; then
+	sed -n "/^## \[${version#v}\]/,/^## \[/{//!p}" CHANGELOG.md >"$dist/notes.md"
+	echo "then: gh release create $version --verify-tag --notes-file $dist/notes.md $dist/checksums.txt $dist/miniapi_${version#v}_*.*"
+fi
