@@ -22,7 +22,8 @@ import (
 
 const (
 	// Releases is the environment variable with the place of the releases: the URL of a mirror, the path of a folder, or
-	// "off". Below the place, an archive has the path VERSION/ARCHIVE, as it has at GitHub.
+	// "off". Below the place, an archive has the path VERSION/ARCHIVE, as it has at GitHub. A folder may also be that of one
+	// release, with the archive itself.
 	Releases = "MINIAPI_RELEASES"
 	// published is the place of the releases by default.
 	published = "https://" + module + "/releases/download"
@@ -87,6 +88,9 @@ func (r *release) address() (address string, isURL bool, err error) {
 	case err == nil && (at.Scheme == "http" || at.Scheme == "https"):
 		return at.JoinPath(r.version, r.archive).String(), true, nil
 	case filepath.IsAbs(r.place):
+		if alone := filepath.Join(r.place, r.archive); isFile(alone) {
+			return alone, false, nil
+		}
 		return filepath.Join(r.place, r.version, r.archive), false, nil
 	}
 	return "", false, fmt.Errorf("$%s is %q: the value must be an http or https URL, the absolute path of a folder, or %q", Releases, r.place, off)

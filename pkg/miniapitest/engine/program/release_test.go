@@ -88,6 +88,7 @@ func TestRelease(t *testing.T) {
 		{"mirror", "the sum is right", mirror, good, nil},
 		{"slash", "a URL may end with a slash", mirror + "/", good, nil},
 		{"folder", "the place may be a folder", folder, good, nil},
+		{"folder of one release", "the folder may be the one that \"make release\" writes", filepath.Join(folder, "v1.2.3"), good, nil},
 		{"wrong sum", "another archive must not run", mirror, empty, []string{mirror + at + " has the SHA-256 sum " + checksumOf(good)[:64],
 			"miniapi v1.2.3 has " + checksumOf(empty)[:64], "set $MINIAPI_RELEASES to another place"}},
 		{"truncated", "half an archive must not run", serve(t, sendsHalf(good, func(*http.Request) {})), good,
