@@ -178,7 +178,11 @@ func TestAction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGTERM) })
+	process, err := os.FindProcess(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = process.Signal(syscall.SIGTERM) })
 	if version, err := clientOf(t, setBy(t, filepath.Join(job, "GITHUB_ENV"), "KUBECONFIG")).Discovery().ServerVersion(); err != nil || version.Major != "1" {
 		t.Errorf("want the server's version with the kubeconfig of the job, got %v, error %v", version, err)
 	}
