@@ -113,19 +113,13 @@ func (c *counts) run(ctx context.Context, period time.Duration) {
 		case <-ctx.Done():
 			return
 		}
-		c.countAll(ctx)
+		c.mu.Lock()
+		stores := slices.Collect(maps.Keys(c.stores))
+		c.mu.Unlock()
+		for _, s := range stores {
+			c.count(ctx, s)
+		}
 		timer.Reset(period)
-	}
-}
-
-// countAll counts the objects of all stores. When it has returned, the goroutine of run keeps no store, such as one that is
-// destroyed before the next count.
-func (c *counts) countAll(ctx context.Context) {
-	c.mu.Lock()
-	stores := slices.Collect(maps.Keys(c.stores))
-	c.mu.Unlock()
-	for _, s := range stores {
-		c.count(ctx, s)
 	}
 }
 
