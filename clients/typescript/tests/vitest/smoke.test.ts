@@ -1,6 +1,6 @@
-import { denied } from "@miniapi-dev/miniapi";
+import { denied, type Server, startServer } from "@miniapi-dev/miniapi";
 import { useServer } from "@miniapi-dev/miniapi/vitest";
-import { expect, test } from "vitest";
+import { test as base, expect, test } from "vitest";
 import { clientsOf } from "../clients.js";
 
 const namespace = "default";
@@ -18,4 +18,16 @@ test("a webhook refuses an object", async () => {
 
 test.each([1, 2])("the server is reset before test %d", async () => {
   expect((await create({})).metadata?.name).toBe("settings");
+});
+
+const testWithServer = base.extend<{ own: Server }>({
+  // biome-ignore lint/correctness/noEmptyPattern: vitest requires the pattern
+  own: async ({}, use) => {
+    await using server = await startServer();
+    await use(server);
+  },
+});
+
+testWithServer("a fixture starts a server for the test", async ({ own }) => {
+  expect(own.url).not.toBe(server().url);
 });
