@@ -8,6 +8,7 @@ import json
 import pathlib
 import threading
 from collections.abc import Sequence
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._host import host_for
@@ -52,7 +53,8 @@ class Server:
         self._audit = options.pop("audit", None)
         self._log: list[str] = []
         self._users = 0
-        self._last_before = 0  # the id of the last request before the reset
+        self._begun = ""  # the time of the last reset, in the form of requests
+        self._faulty = False
         with contextlib.ExitStack() as stack:
             body = to_body(options)
             self._host = stack.enter_context(host_for(body))
@@ -89,12 +91,13 @@ class Server:
 
     def reset(self) -> None:
         """Brings back the objects and handlers of the start, and removes all faults."""
-        self.request("DELETE", "/faults")
+        if self._faulty:
+            self.request("DELETE", "/faults")
+            self._faulty = False
         self.request("POST", "/reset")
         self.webhooks.clear()
         self.webhooks.update(self._first_webhooks)
-        for request in self.request("GET", "/requests", limit="1")["requests"]:
-            self._last_before = request["id"]
+        self._begun = datetime.now(timezone.utc).replace(tzinfo=None).isoformat(timespec="microseconds")
 
     def snapshot(self) -> str:
         """Copies all objects of the server, and returns the name of the copy."""
@@ -131,6 +134,7 @@ class Server:
             fault: The keys of docs/faults.md of miniapi, such as verbs=["update"], requests=3, conflict=True.
         """
         name = self.request("POST", "/faults", {"faults": [to_json(fault)]})["faults"][0]["name"]
+        self._faulty = True
         injected = contextlib.ExitStack()
         injected.callback(self._remove, name)
         return injected
@@ -172,7 +176,7 @@ class Server:
             target: RESOURCE, RESOURCE/NAME, RESOURCE/NAMESPACE/NAME, or an empty text for all objects.
         """
         requests = self.request("GET", "/requests", **_target(target))["requests"]
-        return [request for request in requests if request["id"] > self._last_before]
+        return [request for request in requests if request["received"].rstrip("Z") > self._begun]
 
     def timeline(self, target: str = "") -> str:
         """Returns the recorded requests as a text."""

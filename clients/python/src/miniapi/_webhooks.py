@@ -8,6 +8,7 @@ import functools
 import http.server
 import json
 import logging
+import socketserver
 import threading
 import urllib.parse
 from collections.abc import Iterator, Mapping, Sequence
@@ -80,8 +81,11 @@ class Webhooks(dict[str, Callable[[Object], Object]]):
         return register
 
 
-class HandlerServer(http.server.ThreadingHTTPServer):
+class HandlerServer(socketserver.ThreadingTCPServer):
     """An HTTP server, at which hosts call the handlers of their servers."""
+
+    daemon_threads = True
+    request_queue_size = 128
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _RequestHandler)
@@ -94,7 +98,7 @@ class HandlerServer(http.server.ThreadingHTTPServer):
         key = str(id(webhooks))
         self.served[key] = webhooks
         try:
-            yield f"http://127.0.0.1:{self.server_port}/{key}"
+            yield f"http://127.0.0.1:{self.server_address[1]}/{key}"
         finally:
             del self.served[key]
 
