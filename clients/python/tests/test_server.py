@@ -140,3 +140,12 @@ def test_files_are_found_after_a_change_of_folder(tmp_path: Path, monkeypatch: p
         CoreV1Api(client(server.kubeconfig)).read_namespaced_config_map("a", "default")
         server.apply("*.yaml")
     assert (tmp_path / "data").is_dir()
+
+
+def test_last_failure(miniapi_server: Server, core: CoreV1Api) -> None:
+    assert miniapi_server.last_failure() == ""
+    miniapi_server.webhooks.admission("/validate")(lambda _: miniapi.denied("no"))
+    for metadata in ({"name": "a"}, {"generateName": "b-"}):
+        with pytest.raises(ApiException):
+            core.create_namespaced_config_map("default", {"metadata": {**metadata, "labels": {"webhook": "validate"}}})
+        assert 'admission webhook "validate.example.com" denied the request: no' in miniapi_server.last_failure()

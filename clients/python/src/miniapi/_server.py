@@ -42,7 +42,7 @@ class Server:
     webhooks: Webhooks  # the handlers of this server; reset brings back those of the start
 
     def __init__(self, **options: Unpack[Options]) -> None:
-        """Starts a server, which is ready when the call returns.
+        """Starts a server with the options of Options, which is ready when the call returns.
 
         Raises:
             MiniapiError: There is no program, or an option is wrong. The message names the option, and no server runs.
@@ -139,14 +139,6 @@ class Server:
         injected.callback(self._remove, name)
         return injected
 
-    def _end(self) -> None:
-        if self._host.runs():  # nothing is left of the servers of a host that has ended
-            self.request("DELETE", "")
-
-    def _remove(self, fault: str) -> None:
-        if any(other["name"] == fault for other in self.faults()):  # a reset has removed it otherwise
-            self.request("DELETE", f"/faults/{fault}")
-
     def faults(self) -> list[Object]:
         """Returns the faults, with the numbers of requests that each has selected (matched) and met (injected)."""
         return list(self.request("GET", "/faults")["faults"])
@@ -180,9 +172,9 @@ class Server:
 
     def timeline(self, target: str = "") -> str:
         """Returns the recorded requests as a text."""
-        limit = len(self.requests(target))
+        last = str(len(self.requests(target)))
         return (
-            str(self.request("GET", "/requests", output="text", limit=str(limit), **_target(target))) if limit else ""
+            "" if last == "0" else str(self.request("GET", "/requests", output="text", limit=last, **_target(target)))
         )
 
     def assert_called(self, webhook: str, target: str) -> None:
@@ -222,8 +214,19 @@ class Server:
     def last_failure(self) -> str:
         """Returns the timeline of the object whose request was the last one that failed, or an empty text."""
         failed = [request for request in self.requests() if "error" in request]
-        names = [failed[-1].get(name) for name in ("resource", "namespace", "name")] if failed else []
-        return self.timeline("/".join(filter(None, names))) if failed else ""
+        if not failed:
+            return ""
+        last = failed[-1]
+        names = (last.get("namespace"), last["name"]) if "name" in last else ()
+        return self.timeline("/".join(filter(None, (last["resource"], *names))))
+
+    def _end(self) -> None:
+        if self._host.runs():  # nothing is left of the servers of a host that has ended
+            self.request("DELETE", "")
+
+    def _remove(self, fault: str) -> None:
+        if any(other["name"] == fault for other in self.faults()):  # a reset has removed it otherwise
+            self.request("DELETE", f"/faults/{fault}")
 
     def _follow(self) -> None:
         with (
