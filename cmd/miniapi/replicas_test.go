@@ -345,9 +345,19 @@ func TestReplicasAreTrusted(t *testing.T) {
 	first, _ := keyPairFiles(t, x509.Certificate{Subject: pkix.Name{CommonName: "first"}})
 	second, _ := keyPairFiles(t, x509.Certificate{Subject: pkix.Name{CommonName: "second"}})
 	third, _ := keyPairFiles(t, x509.Certificate{Subject: pkix.Name{CommonName: "third"}})
-	_, config := serve(t, "--etcd-servers="+store, "--client-ca-file="+first)
-	serve(t, "--etcd-servers="+store, "--client-ca-file="+second)
+	_, config := serve(t, "--etcd-servers="+store, "--client-ca-file="+first, "--cert-dir="+t.TempDir())
+	serve(t, "--etcd-servers="+store, "--client-ca-file="+second, "--cert-dir="+t.TempDir())
 	reader := client(t, config)
+	comesTrue(t, "the servers aren't both trusted as front proxies", func(ctx context.Context) error {
+		trust, err := reader.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "extension-apiserver-authentication", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if count := strings.Count(trust.Data["requestheader-client-ca-file"], "BEGIN CERTIFICATE"); count != 2 {
+			return fmt.Errorf("%d authorities of front proxies, want 2", count)
+		}
+		return nil
+	})
 	has := func(what string, files ...string) {
 		t.Helper()
 		comesTrue(t, what, func(ctx context.Context) error {

@@ -20,8 +20,8 @@ type serverKeys struct {
 	authority *pki.Authority
 	// signing signs service account tokens. It is nil if --service-account-signing-key-file names another key.
 	signing crypto.Signer
-	// frontProxy issues the certificate by which the server calls aggregated APIs. It is nil if flags or other servers
-	// publish the authority of such certificates.
+	// frontProxy issues the certificate by which the server calls aggregated APIs. It is nil if flags name the authority of
+	// such certificates, or if an external etcd would outlive it.
 	frontProxy *frontproxy.Authority
 }
 
@@ -35,8 +35,11 @@ func newServerKeys(o CompletedOptions, store *etcd.Etcd) (keys serverKeys, err e
 			return serverKeys{}, err
 		}
 	}
-	if o.Authentication.RequestHeader.ClientCAFile != "" || o.ProxyClientCertFile != "" || !store.Embedded() || !o.isCluster() {
+	if o.Authentication.RequestHeader.ClientCAFile != "" || o.ProxyClientCertFile != "" || !o.isCluster() {
 		return keys, nil
+	}
+	if !store.Embedded() && own.Store == nil {
+		return keys, nil // each start would leave another authority in the etcd
 	}
 	authority, err := own.FrontProxy()
 	if err != nil {

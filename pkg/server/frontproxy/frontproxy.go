@@ -60,8 +60,7 @@ func NewAuthority(authority *pki.Authority) (*Authority, error) {
 type Config struct {
 	// CertFile and KeyFile are the values of --proxy-client-cert-file and --proxy-client-key-file, or "".
 	CertFile, KeyFile string
-	// Authority issues the certificate if CertFile is "". It is nil if flags or other servers publish the authority of
-	// front-proxy certificates. Then there is no certificate.
+	// Authority issues the certificate if CertFile is "". If it is nil, there is no certificate.
 	Authority *Authority
 	// ClientCA returns the authority of the server's clients. Identity publishes it together with the authority of the
 	// front-proxy certificate.
