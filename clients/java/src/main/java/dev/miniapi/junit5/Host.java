@@ -26,8 +26,10 @@ final class Host {
     /** The hosts by the settings that all servers of a process share. */
     private static final Map<List<JsonNode>, Host> HOSTS = new HashMap<>();
 
-    private static final HttpClient HTTP =
-            HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
+    private static final HttpClient HTTP = HttpClient.newBuilder()
+            .version(HttpClient.Version.HTTP_1_1)
+            .proxy(HttpClient.Builder.NO_PROXY)
+            .build();
 
     private final Process process;
     private final JsonNode hello;
