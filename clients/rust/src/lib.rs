@@ -1,0 +1,17 @@
+#![doc = include_str!("../README.md")]
+
+#[cfg(feature = "kube")]
+mod client;
+mod error;
+mod host;
+mod program;
+mod server;
+mod shared;
+mod webhooks;
+mod why;
+
+pub use error::Error;
+pub use server::{Access, InjectedFault, Options, Server, Snapshot, User};
+pub use shared::Shared;
+pub use webhooks::{admission, conversion, review, AdmissionRequest, AdmissionResponse, Handler, HandlerError};
+pub use why::{Answer, Why};
