@@ -11,6 +11,7 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.fabric8.kubernetes.api.model.ConfigMap;
 import io.fabric8.kubernetes.api.model.ConfigMapBuilder;
 import io.fabric8.kubernetes.api.model.NamespaceBuilder;
@@ -199,6 +200,8 @@ class ServerTest {
 
     @Test // 20
     void wrongOptionsAreErrors() {
+        Host host = Host.of(new ServerOptions().request(""));
+        JsonNode before = host.call("GET", "/v1/servers", null);
         for (var test : Map.of(
                         "--bogus", new ServerOptions().flags("--bogus"),
                         "none.yaml", new ServerOptions().crds("none.yaml"),
@@ -207,5 +210,6 @@ class ServerTest {
             var e = assertThrows(MiniapiException.class, () -> MiniapiServer.start(test.getValue()));
             assertContains(test.getKey(), e.getMessage());
         }
+        assertEquals(before, host.call("GET", "/v1/servers", null));
     }
 }
