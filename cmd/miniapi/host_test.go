@@ -154,6 +154,13 @@ func TestHost(t *testing.T) {
 	if len(why.Answers) != 1 || !strings.Contains(why.Answers[0].Sentence, "deny.example.com was called for CREATE of configmaps default/bad") {
 		t.Errorf("want the reason of the call, got %+v", why)
 	}
+	h.post(t, "POST", path+"/reset", nil)
+	why = do[struct {
+		Answers []struct{ Sentence string }
+	}](t, h, "GET", path+"/why?webhook=ValidatingWebhookConfiguration/deny&resource=configmaps&namespace=default&name=bad", nil)
+	if len(why.Answers) != 1 || !strings.Contains(why.Answers[0].Sentence, "no request for the object is recorded") {
+		t.Errorf("want no answer about a request before the reset, got %+v", why)
+	}
 	if applied := do[control.Applied](t, h, "POST", path+"/manifests", control.Manifests{Text: fmt.Sprintf(configMap, "good")}); applied.Objects != 1 {
 		t.Errorf("want one applied object, got %+v", applied)
 	}
@@ -258,7 +265,7 @@ func TestHostErrors(t *testing.T) {
 		{"syntax", "the body isn't JSON", "POST", "/v1/servers", `{`, "the body of POST /v1/servers"},
 		{"flag", "a flag is unknown", "POST", "/v1/servers", `{"setup":{},"flags":["--bogus"]}`, "flags: unknown flag: --bogus"},
 		{"own flag", "a field of the protocol does the same", "POST", "/v1/servers", `{"setup":{},"flags":["--data-dir=x"]}`, "use dataDir"},
-		{"file", "a file is missing", "POST", "/v1/servers", `{"setup":{"crds":["none.yaml"]}}`, "none.yaml"},
+		{"file", "a file is missing", "POST", "/v1/servers", `{"setup":{"crds":["none.yaml"]}}`, "setup.crds: stat"},
 		{"handler", "the address must be on this machine", "POST", "/v1/servers", `{"setup":{"handler":{"address":"http://192.0.2.1:80"}}}`, `setup.handler.address "http://192.0.2.1:80": the host must be localhost or a loopback address`},
 		{"handler scheme", "the host serves HTTPS itself", "POST", "/v1/servers", `{"setup":{"handler":{"address":"127.0.0.1:80"}}}`, `setup.handler.address "127.0.0.1:80": must be http://HOST:PORT`},
 		{"audit", "nobody could acknowledge the events of the start", "POST", "/v1/servers", `{"audit":true}`, "wait=configured"},

@@ -134,6 +134,16 @@ func (r *Recorder) Requests(filter Filter) []*trace.Request {
 	return requests
 }
 
+// Forget drops the kept requests. It does nothing on a nil recorder.
+func (r *Recorder) Forget() {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.requests, r.bytes = nil, 0
+}
+
 // Finish ends the recording. The recorder keeps the request if it reached admission, if authorization refused it, or if
 // a fault was injected into it. It keeps no request of Recorder.Evaluate or Recorder.Observe.
 func (r *Recording) Finish() {

@@ -267,10 +267,13 @@ func (s *Server) Snapshot(ctx context.Context) (*Snapshot, error) {
 	return s.snapshots.Take(ctx)
 }
 
-// Restore brings back the objects of the snapshot: see snapshot.Snapshots.
+// Restore brings back the objects of the snapshot: see snapshot.Snapshots. It also drops the recorded requests, which are
+// about other objects.
 func (s *Server) Restore(ctx context.Context, snapshot *Snapshot) error {
 	if s.snapshots == nil {
 		return errNoSnapshots
 	}
-	return s.snapshots.Restore(ctx, snapshot)
+	err := s.snapshots.Restore(ctx, snapshot)
+	s.config.trace.Recorder.Forget()
+	return err
 }

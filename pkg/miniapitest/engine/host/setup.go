@@ -141,6 +141,8 @@ var fields = strings.NewReplacer(
 	"WithWebhookManifests", "setup.webhookManifests", "WithWebhookService", "setup.handler.services",
 	"WithWebhook", "setup.handler", "WithUser", "setup.users", "WithTrace", "setup.trace",
 	"Server.KubeconfigFile", "kubeconfig", "WithLog", "the events",
+	"reading webhook configurations: ", "setup.webhookManifests: ", "webhook configurations: none", "setup.webhookManifests: none",
+	"custom resource definitions: ", "setup.crds: ", "manifests: ", "setup.manifests: ",
 )
 
 // named returns an error of the fixture, or nil, with the names of the protocol's fields in place of those of the
