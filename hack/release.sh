@@ -77,5 +77,5 @@ git commit -q -m "release: go.work ties the modules again"
 echo "tagged $version; now: git push --atomic origin HEAD $version ${tags[*]}"
 if [[ -n $dist ]]; then
 	sed -n "/^## \[${version#v}\]/,/^## \[/{//!p}" CHANGELOG.md >"$dist/notes.md"
-	echo "then: gh release create $version --verify-tag --notes-file $dist/notes.md $dist/checksums.txt $dist/miniapi_${version#v}_*.*"
+	echo "then: gh release create $version --verify-tag --notes-file $dist/notes.md devcontainer/src/miniapi/install.sh $dist/checksums.txt $dist/miniapi_${version#v}_*.*"
 fi
