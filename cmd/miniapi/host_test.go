@@ -337,7 +337,7 @@ func TestHostEnds(t *testing.T) {
 	}{
 		{"input", "the end of the client closes the input", nil, func(_ *testing.T, h *hostProcess) { _ = h.input.Close() }},
 		{"signal", "an operator ends the process", nil, func(t *testing.T, h *hostProcess) { h.signal(t, syscall.SIGTERM) }},
-		{"lease", "the client makes no request any more", []string{"--lease=300ms"}, func(_ *testing.T, h *hostProcess) { _ = h.input.Close() }},
+		{"lease", "the client makes no request any more", []string{"--lease=3s"}, func(_ *testing.T, h *hostProcess) { _ = h.input.Close() }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -362,7 +362,7 @@ func TestHostEnds(t *testing.T) {
 func TestHostSocket(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "host")
-	h := startHost(t, "--socket="+socket, "--lease=500ms")
+	h := startHost(t, "--socket="+socket, "--lease=3s")
 	if info, err := os.Stat(socket); err != nil || info.Mode().Perm()&0o077 != 0 {
 		t.Errorf("want a socket for its owner alone, got %v, error %v", info, err)
 	}
@@ -375,7 +375,7 @@ func TestHostSocket(t *testing.T) {
 	}()
 	begun := time.Now()
 	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, deadline, true, func(ctx context.Context) (bool, error) {
-		return time.Since(begun) > time.Second, restHealthy(ctx, s)
+		return time.Since(begun) > 4*time.Second, restHealthy(ctx, s)
 	}); err != nil {
 		t.Errorf("want the server to run while a client follows its events, got %v", err)
 	}
