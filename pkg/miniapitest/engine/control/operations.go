@@ -31,7 +31,7 @@ func (o Operation) Pattern() string { return o.Method + " " + o.Path }
 var wait = []Parameter{
 	{
 		Name: "wait", Values: []string{"ready", "configured"},
-		Meaning: "ready, the default, answers when the server is ready; configured answers as soon as it has an id and webhookCA",
+		Meaning: "ready, the default, answers when the server is ready; configured answers as soon as it has an id and webhookCA, or has failed: the events have the error",
 	},
 }
 

@@ -163,7 +163,8 @@ func (s *hosted) starting() control.Server {
 	return control.Server{ID: s.id, WebhookCA: string(s.authority.CA())}
 }
 
-// wait waits until the server is configured, or also until it is ready, and describes it.
+// wait waits until the server is configured, or also until it is ready, and describes it. A start that fails before the
+// server is configured is an error only for who waits for a server that is ready: the events have the log and the error.
 func (s *hosted) wait(ctx context.Context, until string) (control.Server, error) {
 	configured := s.configured
 	switch until {
@@ -177,6 +178,9 @@ func (s *hosted) wait(ctx context.Context, until string) (control.Server, error)
 	case <-configured:
 		return s.starting(), nil
 	case <-s.started:
+		if configured != nil {
+			return s.state(), nil
+		}
 		return s.ready, s.err
 	case <-ctx.Done():
 		return control.Server{}, context.Cause(ctx)
@@ -187,7 +191,9 @@ func (s *hosted) wait(ctx context.Context, until string) (control.Server, error)
 func (s *hosted) state() control.Server {
 	select {
 	case <-s.started:
-		return s.ready
+		if s.err == nil {
+			return s.ready
+		}
 	default:
 	}
 	select {

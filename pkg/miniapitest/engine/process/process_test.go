@@ -62,8 +62,11 @@ func goroutines() (left string) {
 type fakeEngine struct{}
 
 func (fakeEngine) Start(ctx context.Context, d engine.Description, events engine.Events) (engine.Server, error) {
-	events.Configured(fakeAuthority{})
 	events.Log("starting")
+	if filepath.Base(d.DataDir) == "fails early" {
+		return nil, errors.New("the folder is in use")
+	}
+	events.Configured(fakeAuthority{})
 	events.Warn("careful")
 	switch filepath.Base(d.DataDir) {
 	case "fails":
@@ -272,8 +275,11 @@ func TestProcesses(t *testing.T) {
 func TestFailedStart(t *testing.T) {
 	t.Parallel()
 	e, log := newEngine(), &logged{}
-	if _, err := e.Start(context.Background(), engine.Description{DataDir: "fails"}, events(log)); err == nil || err.Error() != "the disk is full" || len(log.lines) != 1 {
-		t.Errorf("want the error and the log, got %v, %q", err, log.lines)
+	for folder, want := range map[string]string{"fails": "the disk is full", "fails early": "the folder is in use"} {
+		log.lines = nil
+		if _, err := e.Start(context.Background(), engine.Description{DataDir: folder}, events(log)); err == nil || err.Error() != want || len(log.lines) != 1 {
+			t.Errorf("want the error %q and the log, got %v, %q", want, err, log.lines)
+		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -52,7 +52,9 @@ func (h *host) start(ctx context.Context, d engine.Description, events engine.Ev
 	h.servers[s] = true
 	h.mu.Unlock()
 	go s.follow(context.WithoutCancel(ctx))
-	events.Configured(authority{s, []byte(configured.WebhookCA)})
+	if configured.WebhookCA != "" { // else the start has failed before
+		events.Configured(authority{s, []byte(configured.WebhookCA)})
+	}
 	if err := s.await(ctx); err != nil {
 		_ = s.stop() // err is the reason
 		return nil, err
