@@ -18,6 +18,7 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -130,14 +131,24 @@ func TestHost(t *testing.T) {
 	if err := os.WriteFile(manifest, []byte(denyingConfiguration), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := do[control.Server](t, h, "POST", "/v1/servers", control.Options{Setup: &control.Setup{
+	o := control.Options{Setup: &control.Setup{
 		WebhookManifests: []string{manifest}, Handler: &control.Handler{Address: handler.URL}, Trace: true,
 		Objects: []json.RawMessage{json.RawMessage(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"given"}}`)},
-		Users:   []control.User{{Name: "bob"}},
-	}})
+		Users:   []control.User{{Name: "exempt", Groups: []string{"system:masters", "unreviewed"}}},
+	}}
+	o.ExemptGroup = "unreviewed"
+	s := do[control.Server](t, h, "POST", "/v1/servers", o)
 	path, client := "/v1/servers/"+s.ID, clientOf(t, s.Kubeconfig)
 	if _, err := client.CoreV1().Namespaces().Get(t.Context(), "given", metav1.GetOptions{}); err != nil {
 		t.Errorf("want the object of setup, got %v", err)
+	}
+	exempt := do[control.Certificate](t, h, "POST", path+"/users", control.User{Name: "exempt", Groups: []string{"system:masters", "unreviewed"}})
+	unreviewed := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(unreviewed, []byte(exempt.Kubeconfig), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := clientOf(t, unreviewed).CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "unreviewed"}}, metav1.CreateOptions{}); err != nil {
+		t.Errorf("want no review for the exempt group, got %v", err)
 	}
 	golden := t.TempDir()
 	h.post(t, "PUT", path+"/recording", control.Recording{Folder: golden})
@@ -270,6 +281,8 @@ func TestHostErrors(t *testing.T) {
 		{"handler scheme", "the host serves HTTPS itself", "POST", "/v1/servers", `{"setup":{"handler":{"address":"127.0.0.1:80"}}}`, `setup.handler.address "127.0.0.1:80": must be http://HOST:PORT`},
 		{"audit", "nobody could acknowledge the events of the start", "POST", "/v1/servers", `{"audit":true}`, "wait=configured"},
 		{"wait", "the value is unknown", "POST", "/v1/servers?wait=soon", `{}`, "wait=soon: must be ready or configured"},
+		{"setup", "setup installs definitions itself", "POST", "/v1/servers", `{"setup":{},"kept":"x"}`, "kept: must be left out with setup"},
+		{"services", "the address of a service", "POST", "/v1/servers", `{"setup":{},"services":[{"namespace":"a","name":"b","address":"nowhere"}]}`, "webhook-service"},
 		{"definition", "the object was not sent before", "POST", "/v1/servers", `{"definitions":[{"sha256":"00"}]}`, "definitions[0]"},
 		{"server", "there is no such server", "GET", "/v1/servers/none", ``, `the host has no server "none"`},
 		{"operation", "there is no such operation", "GET", "/v2", ``, "there is no such operation"},

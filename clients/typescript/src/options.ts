@@ -34,6 +34,8 @@ export interface ServerOptions {
   /** Admission plugins that are off by default. */
   enablePlugins?: string[];
   disablePlugins?: string[];
+  /** A group whose users' requests webhooks and policies don't review, to store objects whatever they say. */
+  exemptGroup?: string;
   /** Further API versions, such as `{"resource.k8s.io/v1beta1": "true"}`. */
   runtimeConfig?: Record<string, string>;
   /** The controllers that run in the server, such as `["*"]`. By default, none do. */

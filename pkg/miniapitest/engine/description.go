@@ -29,7 +29,7 @@ type Description struct {
 	// Services has addresses of the services of webhooks. If another option sets the address of a service, the server
 	// uses that address.
 	Services []Place `json:"services,omitempty"`
-	// ExemptGroup is a group whose users\' requests webhooks and policies don\'t review, or "".
+	// ExemptGroup is a group whose users' requests webhooks and policies don't review, or "".
 	ExemptGroup string `json:"exemptGroup,omitempty"`
 	// Callers are the admission plugins that must be on. If one of these plugins is off, the start fails.
 	Callers []Caller `json:"callers,omitempty"`

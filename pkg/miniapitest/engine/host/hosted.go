@@ -92,7 +92,7 @@ func (h *host) definitions(definitions []control.Definition) ([]*engine.Content,
 
 // run starts the server, and returns when it is ready.
 func (s *hosted) run(ctx context.Context, e engine.Engine, o control.Options) error {
-	observed := observer{e, s}
+	observed := observer{e, s, o.ExemptGroup}
 	if o.Setup == nil {
 		_, err := observed.Start(ctx, o.Description, engine.Events{
 			Log:   func(line string) { s.events.add(control.Event{Log: &line}) },
@@ -122,7 +122,8 @@ func (s *hosted) run(ctx context.Context, e engine.Engine, o control.Options) er
 // observer is an engine whose server becomes that of a hosted.
 type observer struct {
 	engine.Engine
-	hosted *hosted
+	hosted      *hosted
+	exemptGroup string // for which the fixture has no option
 }
 
 // Start implements engine.Engine.
@@ -137,6 +138,7 @@ func (o observer) Start(ctx context.Context, d engine.Description, events engine
 		close(o.hosted.configured)
 		configured(authority)
 	}
+	d.ExemptGroup = o.exemptGroup
 	server, err := o.Engine.Start(ctx, d, events)
 	if err != nil {
 		return nil, err

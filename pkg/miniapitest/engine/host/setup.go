@@ -21,8 +21,8 @@ import (
 
 // options returns the options of the fixture for a server with setup. The handler is nil if the client has none.
 func options(o control.Options, e engine.Engine, handler http.Handler, log *events) ([]miniapitest.Option, error) {
-	if len(o.Definitions) > 0 {
-		return nil, errors.New("definitions: with setup, name the files in setup.crds instead")
+	if err := checkBare(o); err != nil {
+		return nil, err
 	}
 	opts := []miniapitest.Option{
 		miniapitest.WithEngine(func(engine.Engine) (engine.Engine, error) { return e, nil }),
@@ -31,6 +31,13 @@ func options(o control.Options, e engine.Engine, handler http.Handler, log *even
 		miniapitest.WithoutAdmissionPlugins(o.DisablePlugins...),
 		miniapitest.WithFeatureGates(o.FeatureGates),
 		miniapitest.WithFlags(o.Flags...),
+	}
+	for _, s := range o.Services {
+		service := s.Namespace + "/" + s.Name
+		if s.Port != 0 {
+			service += fmt.Sprintf(":%d", s.Port)
+		}
+		opts = append(opts, miniapitest.WithFlags("--webhook-service="+service+"="+s.Address))
 	}
 	for groupVersion, served := range o.RuntimeConfig {
 		opts = append(opts, miniapitest.WithAPIs(groupVersion+"="+served))
@@ -49,6 +56,23 @@ func options(o control.Options, e engine.Engine, handler http.Handler, log *even
 	}
 	setup, err := setupOptions(o.Setup, handler)
 	return append(opts, setup...), err
+}
+
+// checkBare returns an error if a server with setup has an option that is for fixtures alone, which do the work of setup
+// themselves.
+func checkBare(o control.Options) error {
+	for _, option := range []struct {
+		field string
+		given bool
+	}{
+		{"definitions", len(o.Definitions) > 0}, {"definitionManager", o.DefinitionManager != ""},
+		{"callers", len(o.Callers) > 0}, {"kept", o.Kept != ""}, {"leftover", o.Leftover != ""},
+	} {
+		if option.given {
+			return fmt.Errorf("%s: must be left out with setup, which installs definitions and objects itself", option.field)
+		}
+	}
+	return nil
 }
 
 // audited passes audit events to the client.
