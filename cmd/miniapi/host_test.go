@@ -94,6 +94,17 @@ func clientOf(t *testing.T, path string) kubernetes.Interface {
 	return client
 }
 
+// clientOfUser adds a user to the server at a path, and returns a client of the user.
+func (h *hostProcess) clientOfUser(t *testing.T, path string, user control.User) kubernetes.Interface {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	certificate := do[control.Certificate](t, h, "POST", path+"/users", user)
+	if err := os.WriteFile(file, []byte(certificate.Kubeconfig), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return clientOf(t, file)
+}
+
 const denyingConfiguration = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
@@ -142,12 +153,8 @@ func TestHost(t *testing.T) {
 	if _, err := client.CoreV1().Namespaces().Get(t.Context(), "given", metav1.GetOptions{}); err != nil {
 		t.Errorf("want the object of setup, got %v", err)
 	}
-	exempt := do[control.Certificate](t, h, "POST", path+"/users", control.User{Name: "exempt", Groups: []string{"system:masters", "unreviewed"}})
-	unreviewed := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(unreviewed, []byte(exempt.Kubeconfig), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := clientOf(t, unreviewed).CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "unreviewed"}}, metav1.CreateOptions{}); err != nil {
+	exempt := h.clientOfUser(t, path, control.User{Name: "exempt", Groups: []string{"system:masters", "unreviewed"}})
+	if _, err := exempt.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "unreviewed"}}, metav1.CreateOptions{}); err != nil {
 		t.Errorf("want no review for the exempt group, got %v", err)
 	}
 	golden := t.TempDir()
@@ -195,12 +202,8 @@ func TestHost(t *testing.T) {
 	}
 	h.post(t, "DELETE", path+"/faults/busy", nil)
 
-	alice := do[control.Certificate](t, h, "POST", path+"/users", control.User{Name: "alice", Groups: []string{"dev"}})
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(file, []byte(alice.Kubeconfig), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := clientOf(t, file).CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `User "alice"`) {
+	alice := h.clientOfUser(t, path, control.User{Name: "alice", Groups: []string{"dev"}})
+	if _, err := alice.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `User "alice"`) {
 		t.Errorf("want a refusal for alice, got %v", err)
 	}
 	if all := do[control.Servers](t, h, "GET", "/v1/servers", nil); len(all.Servers) != 1 || all.Servers[0].ID != s.ID {

@@ -8,6 +8,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io"
 	"io/fs"
 	"os"
 	"reflect"
@@ -21,10 +22,16 @@ import (
 type object = map[string]any
 
 func main() {
-	comments, err := commentsOf("pkg/miniapitest/engine", "pkg/miniapitest/engine/control")
-	if err != nil {
+	if err := write(os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
+	}
+}
+
+func write(out io.Writer) error {
+	comments, err := commentsOf("pkg/miniapitest/engine", "pkg/miniapitest/engine/control")
+	if err != nil {
+		return err
 	}
 	s := &schemas{comments: comments, all: object{"Error": nil}}
 	s.all["Error"] = s.ofStruct(reflect.TypeFor[control.Error]())
@@ -35,10 +42,10 @@ func main() {
 		}
 		paths[operation.Path][strings.ToLower(operation.Method)] = s.operation(operation)
 	}
-	encoder := json.NewEncoder(os.Stdout)
+	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(object{
+	return encoder.Encode(object{
 		"openapi":  "3.1.0",
 		"info":     object{"title": "miniapi's control protocol", "version": control.Version},
 		"security": []object{{"token": []string{}}},
@@ -47,10 +54,7 @@ func main() {
 			"schemas":         s.all,
 			"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer"}},
 		},
-	}); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	})
 }
 
 // variable matches the variables of a path.
