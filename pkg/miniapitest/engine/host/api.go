@@ -21,10 +21,7 @@ import (
 // maxBody limits the size of a request's body. The largest bodies are manifests.
 const maxBody = 64 << 20
 
-var (
-	errUnauthorized = errors.New("the Authorization header must be Bearer with the token of the first line of the host's output")
-	errNotFound     = errors.New("there is no such operation: GET /v1/openapi.json describes them")
-)
+var errNotFound = errors.New("there is no such operation: GET /v1/openapi.json describes them")
 
 // answer returns the body of a successful response, which is nil for none.
 type answer func(r *http.Request) (any, error)

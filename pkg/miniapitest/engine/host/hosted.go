@@ -260,13 +260,13 @@ func (s *hosted) stop(leftover string) error {
 	return errors.Join(err, removeLeftover(leftover))
 }
 
-// Prefix is the beginning of the name of each folder that a test process may leave.
-const Prefix = "miniapitest-"
+// leftoverPrefix is the beginning of the name of each folder that a test process may leave.
+const leftoverPrefix = "miniapitest-"
 
 // removeLeftover removes a folder of the client. It removes only a folder with an absolute path, whose name begins with
-// Prefix.
+// leftoverPrefix.
 func removeLeftover(folder string) error {
-	if unique, found := strings.CutPrefix(filepath.Base(folder), Prefix); !filepath.IsAbs(folder) || !found || unique == "" {
+	if unique, found := strings.CutPrefix(filepath.Base(folder), leftoverPrefix); !filepath.IsAbs(folder) || !found || unique == "" {
 		return nil
 	}
 	return os.RemoveAll(folder)

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"crypto/subtle"
 	"net/http"
 	"sync"
 	"time"
@@ -44,16 +43,4 @@ func (l *lease) count(n int) {
 		return
 	}
 	l.timer.Stop()
-}
-
-// authenticated returns a handler that only lets requests with the token through.
-func authenticated(token string, next http.Handler) http.Handler {
-	want := []byte("Bearer " + token)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), want) != 1 {
-			fail(w, http.StatusUnauthorized, errUnauthorized)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
 }
