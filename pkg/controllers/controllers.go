@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,21 +29,10 @@ func Username(account string) string {
 	return "system:serviceaccount:" + metav1.NamespaceSystem + ":" + account
 }
 
-// Users returns the user names of all controllers.
-func Users() []string {
-	names := []string{User}
-	for _, c := range table {
-		if name := c.user(); !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
 // Environment has everything that controllers need from their server.
 type Environment struct {
-	// ConfigOf returns the client configuration of a user. The user is one of the names that the function Users
-	// returns.
+	// ConfigOf returns the client configuration of a user: of User, of a service account, or of a user that a component
+	// names.
 	ConfigOf func(user string) *rest.Config
 	// Discovery lists the served resources, and Mapper maps their kinds. When they change, the server calls
 	// Set.ResourcesChanged.
@@ -75,6 +63,8 @@ type Environment struct {
 	// Shared is true if other servers with the same etcd may run the same controllers. Then a Lease decides which
 	// server's controllers work.
 	Shared bool
+	// Components work with the controllers.
+	Components []Component
 }
 
 // Set is the set of the controllers of a server.
@@ -115,6 +105,12 @@ func New(ctx context.Context, selection Selection, env Environment) (*Set, error
 		if err := errors.Join(append(clients.errs, err)...); err != nil {
 			s.Close()
 			return nil, fmt.Errorf("controller %s: %w", c.name, err)
+		}
+	}
+	for _, c := range env.Components {
+		if err := s.add(c); err != nil {
+			s.Close()
+			return nil, fmt.Errorf("%s: %w", c.Name, err)
 		}
 	}
 	return s, nil

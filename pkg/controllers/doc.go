@@ -4,6 +4,6 @@
 // disruption budgets, and the rules of aggregated ClusterRoles.
 //
 // [New] makes the controllers of a server. The controllers make their requests through client-go. Each controller has
-// the behaviour and the name of its counterpart in kube-controller-manager, and is in a package below this one. The
-// package has no controllers of workloads, such as Deployments.
+// the behaviour and the name of its counterpart in kube-controller-manager, and is in a package below this one. A
+// [Component] is another program of a cluster that runs with the controllers, such as a scheduler.
 package controllers

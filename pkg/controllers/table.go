@@ -33,7 +33,8 @@ import (
 
 // controller is a row of the table of all controllers.
 type controller struct {
-	name string
+	// group is All or Workloads.
+	group, name string
 	// account is the name of the controller's service account. If account is "", the controller makes its requests
 	// as the user User. former is the name of the controller in older versions of Kubernetes.
 	account, former string
@@ -79,23 +80,26 @@ func (c *clients) core() *corev1client.CoreV1Client {
 func (c *clients) metadata() metadata.Interface { return connect(c, c.account, metadata.NewForConfig) }
 
 // table has all controllers, under the names that kube-controller-manager gives them.
-var table = []controller{
-	{"namespace-controller", namespace.Name, "namespace", addNamespace},
-	{"garbage-collector-controller", garbage.Name, "garbagecollector", addGarbage},
-	{"serviceaccount-controller", defaultserviceaccount.Account, "serviceaccount", addServiceAccount},
-	{"serviceaccount-token-controller", "", "serviceaccount-token", addTokens},
-	{"root-ca-certificate-publisher-controller", rootca.Account, "root-ca-cert-publisher", addRootCA},
-	{"pod-garbage-collector-controller", podgc.Account, "podgc", addPodGC},
-	{"resourcequota-controller", quota.Account, "resourcequota", addQuota},
-	{"disruption-controller", disruption.Account, "disruption", addDisruption},
-	{"clusterrole-aggregation-controller", clusterroles.Account, "clusterrole-aggregation", addClusterRoles},
-	{"certificatesigningrequest-approving-controller", certificatesigningrequests.Account, "csrapproving",
+var table = slices.Concat(machinery, workloads)
+
+// machinery are the controllers that the API itself needs.
+var machinery = []controller{
+	{All, "namespace-controller", namespace.Name, "namespace", addNamespace},
+	{All, "garbage-collector-controller", garbage.Name, "garbagecollector", addGarbage},
+	{All, "serviceaccount-controller", defaultserviceaccount.Account, "serviceaccount", addServiceAccount},
+	{All, "serviceaccount-token-controller", "", "serviceaccount-token", addTokens},
+	{All, "root-ca-certificate-publisher-controller", rootca.Account, "root-ca-cert-publisher", addRootCA},
+	{All, "pod-garbage-collector-controller", podgc.Account, "podgc", addPodGC},
+	{All, "resourcequota-controller", quota.Account, "resourcequota", addQuota},
+	{All, "disruption-controller", disruption.Account, "disruption", addDisruption},
+	{All, "clusterrole-aggregation-controller", clusterroles.Account, "clusterrole-aggregation", addClusterRoles},
+	{All, "certificatesigningrequest-approving-controller", certificatesigningrequests.Account, "csrapproving",
 		addCertificates(certificatesigningrequests.NewApprover)},
-	{"certificatesigningrequest-signing-controller", certificatesigningrequests.Account, "csrsigning",
+	{All, "certificatesigningrequest-signing-controller", certificatesigningrequests.Account, "csrsigning",
 		addCertificates(certificatesigningrequests.NewSigner)},
-	{"certificatesigningrequest-cleaner-controller", certificatesigningrequests.Account, "csrcleaner",
+	{All, "certificatesigningrequest-cleaner-controller", certificatesigningrequests.Account, "csrcleaner",
 		addCertificates(certificatesigningrequests.NewCleaner)},
-	{"storage-version-migrator-controller", storagemigration.Account, "svm", addStorageMigration},
+	{All, "storage-version-migrator-controller", storagemigration.Account, "svm", addStorageMigration},
 }
 
 func addNamespace(s *Set, c *clients) error {

@@ -53,7 +53,7 @@ func (o *Options) Complete() (_ CompletedOptions, err error) {
 	completed.Table = o.table()
 	if o.Behind.Enabled() {
 		o.Behind.Complete()
-		completed.Controllers = nil // the cluster runs them
+		completed.Controllers, completed.Components = nil, nil // the cluster runs them
 	}
 	errs := slices.DeleteFunc(validateAll(o), func(err error) bool { return err == nil })
 	if completed.serviceRange, err = parseServiceRange(o.ServiceClusterIPRange); err != nil {
@@ -114,6 +114,11 @@ func (o *completedOptions) plugins() *admission.Options {
 // table has no namespaces, don't have them.
 func (o *completedOptions) isCluster() bool {
 	return !o.Behind.Enabled() && o.enabled.ResourceEnabled(corev1.SchemeGroupVersion.WithResource("namespaces"))
+}
+
+// runsControllers reports whether controllers or other components of a cluster run in the server.
+func (o *completedOptions) runsControllers() bool {
+	return o.Controllers.Any() || len(o.Components) > 0
 }
 
 // Warnings returns warnings about options whose effect differs from the effect in kube-apiserver, or from the effect

@@ -2,10 +2,13 @@ package server
 
 import (
 	"context"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
-	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
 	"k8s.io/apiserver/pkg/authentication/request/union"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -32,23 +35,58 @@ const settleTimeout = 10 * time.Second
 // the controllers of an etcd. If giving up fails, another server waits until the Lease expires.
 const leaveTimeout = 5 * time.Second
 
-// authenticateControllers makes a token for each user of the controllers, such as a service account, and returns the
-// tokens by user name. So audit, webhooks and authorization get the same users as with a kube-controller-manager.
-func authenticateControllers(info *genericapiserver.AuthenticationInfo) map[string]string {
-	tokens := map[string]string{}
-	users := map[string]*user.DefaultInfo{}
-	for _, name := range controllers.Users() {
-		token := uuid.NewString()
-		tokens[name] = token
-		u := &user.DefaultInfo{Name: name, UID: uuid.NewString()}
-		if namespace, _, err := serviceaccount.SplitUsername(name); err == nil {
-			u.Groups = serviceaccount.MakeGroupNames(namespace)
-		}
-		u.Groups = append(u.Groups, user.AllAuthenticated)
-		users[token] = u
+// controllerUsers authenticates the users of the controllers, such as service accounts. So audit, webhooks and
+// authorization get the same users as in a cluster.
+type controllerUsers struct {
+	mu     sync.Mutex
+	tokens map[string]string // by user name
+	users  map[string]user.Info
+}
+
+// authenticateControllers adds the users of the controllers to the authentication of requests.
+func authenticateControllers(info *genericapiserver.AuthenticationInfo) *controllerUsers {
+	u := &controllerUsers{tokens: map[string]string{}, users: map[string]user.Info{}}
+	tokens := bearertoken.New(authenticator.WrapAudienceAgnosticToken(info.APIAudiences, u))
+	info.Authenticator = union.New(tokens, info.Authenticator)
+	return u
+}
+
+// token returns the bearer token of a user.
+func (u *controllerUsers) token(name string) string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	token, ok := u.tokens[name]
+	if !ok {
+		token = uuid.NewString()
+		u.tokens[name] = token
+		u.users[token] = &user.DefaultInfo{Name: name, UID: uuid.NewString(), Groups: groupsOf(name)}
 	}
-	info.Authenticator = union.New(authenticatorfactory.NewFromTokens(users, info.APIAudiences), info.Authenticator)
-	return tokens
+	return token
+}
+
+// groupsOf returns the groups that a cluster gives to a user whose name is that of a service account or of a node.
+func groupsOf(name string) []string {
+	var groups []string
+	if namespace, _, err := serviceaccount.SplitUsername(name); err == nil {
+		groups = serviceaccount.MakeGroupNames(namespace)
+	} else if strings.HasPrefix(name, nodeUserPrefix) {
+		groups = []string{user.NodesGroup}
+	}
+	return append(groups, user.AllAuthenticated)
+}
+
+// nodeUserPrefix begins the user names of kubelets.
+const nodeUserPrefix = "system:node:"
+
+// AuthenticateToken implements authenticator.Token.
+func (u *controllerUsers) AuthenticateToken(_ context.Context, token string) (*authenticator.Response, bool, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	known, ok := u.users[token]
+	if !ok {
+		return nil, false, nil
+	}
+	return &authenticator.Response{User: known}, true, nil
 }
 
 // controlled are the controllers of a server. The zero value stands for a server without controllers.
@@ -56,7 +94,7 @@ type controlled struct{ set *controllers.Set }
 
 // newControllers makes the controllers that the options select. The method start starts them.
 func newControllers(c *Config) (controlled, error) {
-	if !c.options.Controllers.Any() {
+	if !c.options.runsControllers() {
 		return controlled{}, nil
 	}
 	meter, err := quotausage.NewMeter(controllerConfig(c, controllers.Username(quota.Account)), c.clients.mapper)
@@ -64,16 +102,17 @@ func newControllers(c *Config) (controlled, error) {
 		return controlled{}, err
 	}
 	env := controllers.Environment{
-		ConfigOf:  func(user string) *rest.Config { return controllerConfig(c, user) },
-		Discovery: c.clients.typed.Discovery(),
-		Mapper:    c.clients.mapper,
-		Informers: c.clients.informers,
-		Elsewhere: c.served.elsewhere,
-		RootCA:    c.keys.servingCA(c.generic.SecureServing),
-		Token:     c.authentication.Tokens.LegacyToken,
-		Sign:      c.keys.authority.ClientFor,
-		Measure:   meter.Measure,
-		Shared:    !c.etcd.Embedded(),
+		ConfigOf:   func(user string) *rest.Config { return controllerConfig(c, user) },
+		Discovery:  c.clients.typed.Discovery(),
+		Mapper:     c.clients.mapper,
+		Informers:  c.clients.informers,
+		Elsewhere:  c.served.elsewhere,
+		RootCA:     c.keys.servingCA(c.generic.SecureServing),
+		Token:      c.authentication.Tokens.LegacyToken,
+		Sign:       c.keys.authority.ClientFor,
+		Measure:    meter.Measure,
+		Shared:     !c.etcd.Embedded(),
+		Components: c.options.Components,
 	}
 	// With an external etcd, with encryption, or with --etcd-servers-overrides, the controllers use informers.
 	if c.etcd.Embedded() && c.options.Etcd.EncryptionProviderConfigFilepath == "" && len(c.options.etcdLocations) == 0 {
@@ -100,7 +139,7 @@ func newControllers(c *Config) (controlled, error) {
 // process. Clients of built-in types use protobuf.
 func controllerConfig(c *Config, user string) *rest.Config {
 	config := rest.CopyConfig(c.generic.LoopbackClientConfig)
-	config.BearerToken = c.authentication.tokens[user]
+	config.BearerToken = c.authentication.controllers.token(user)
 	config.UserAgent = controllersUserAgent
 	return config
 }

@@ -91,6 +91,8 @@ type Options struct {
 	ProxyClientCertFile, ProxyClientKeyFile string
 	// Controllers selects the controllers that run in the server: none by default.
 	Controllers controllers.Selection
+	// Components are programs of a cluster, such as a scheduler, that run in the server with the controllers.
+	Components []controllers.Component
 	// Peers configures the peering with the other servers of an external etcd.
 	Peers *peers.Options
 	// Behind makes the server an aggregated one, behind a cluster. It is nil for command lines of kube-apiserver.
@@ -300,7 +302,7 @@ func (o *Options) addFeatureFlags(fs *pflag.FlagSet) {
 }
 
 func (o *Options) addOwnFlags(fs *pflag.FlagSet) {
-	fs.StringSliceVar((*[]string)(&o.Controllers), "controllers", o.Controllers, fmt.Sprintf("The `CONTROLLERS` that run in the server: * for all, NAME for one, -NAME for all but one, and nothing for none. They are %s.", strings.Join(controllers.Names(), ", ")))
+	fs.StringSliceVar((*[]string)(&o.Controllers), "controllers", o.Controllers, fmt.Sprintf("The `CONTROLLERS` that run in the server: NAME for one, -NAME for all but one, and nothing for none. They are %s.", controllers.Choices()))
 	fs.StringVar(&o.DataDir, "data-dir", o.DataDir, "Keep the data and the server's keys in this folder `DIR`, across restarts. Without it, and without --etcd-servers, the data is gone at exit.")
 }
 

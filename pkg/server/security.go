@@ -62,8 +62,8 @@ func (k serverKeys) servingCA(serving *genericapiserver.SecureServingInfo) []byt
 // authenticated is what authentication gives to other parts of the server.
 type authenticated struct {
 	*authn.Applied
-	// tokens are the bearer tokens of the controllers, by user name.
-	tokens map[string]string
+	// controllers has the users of the controllers. It is nil if no controllers run.
+	controllers *controllerUsers
 }
 
 // authenticate configures the authentication of requests, by the options and by the tokens of the controllers.
@@ -80,7 +80,7 @@ func authenticate(o CompletedOptions, generic *genericapiserver.Config, clients 
 		return authenticated{}, err
 	}
 	l.follow(applied.Config)
-	if !o.Controllers.Any() {
+	if !o.runsControllers() {
 		return authenticated{Applied: applied}, nil
 	}
 	return authenticated{applied, authenticateControllers(&generic.Authentication)}, nil

@@ -111,7 +111,7 @@ func (s *seeding) store(ctx context.Context, c *Config, writer *direct.Writer) (
 // returns false if no name is given, if each object needs a request, if controllers work on the objects, or if stored
 // objects are encrypted.
 func canKeep(c *Config) bool {
-	return c.options.Kept != "" && !c.seesItself() && len(c.options.Controllers) == 0 && c.options.Etcd.EncryptionProviderConfigFilepath == ""
+	return c.options.Kept != "" && !c.seesItself() && !c.options.runsControllers() && c.options.Etcd.EncryptionProviderConfigFilepath == ""
 }
 
 // canInstall reports whether the server may store objects directly, without requests. It returns false if each object

@@ -1,0 +1,37 @@
+package controllers
+
+import (
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
+)
+
+// Component is a program of a cluster that works with the controllers, such as a scheduler or a kubelet.
+type Component struct {
+	// Name is the name of the component in errors.
+	Name string
+	// Add makes the component. Its work begins with that of the controllers.
+	Add func(*Host) error
+}
+
+// Host is what a component gets from its server.
+type Host struct {
+	// Runner runs the work of the component.
+	Runner *work.Runner
+	// ConfigOf returns the client configuration of a user, such as "system:kube-scheduler". Users with names of service
+	// accounts and of nodes are in the groups of these.
+	ConfigOf func(user string) *rest.Config
+	// Informers are shared with the server and the controllers. The server starts them after Add.
+	Informers informers.SharedInformerFactory
+
+	set *Set
+}
+
+// OnRestore registers a function that is called when the informers know the objects of a restored snapshot, before the
+// work goes on. Objects that were deleted may be back, with their former UIDs and resource versions.
+func (h *Host) OnRestore(forget func()) { h.set.forget = append(h.set.forget, forget) }
+
+func (s *Set) add(c Component) error {
+	return c.Add(&Host{Runner: s.runner, ConfigOf: s.env.ConfigOf, Informers: s.env.Informers, set: s})
+}
