@@ -10,8 +10,11 @@ import (
 type Events struct {
 	Informer cache.SharedIndexInformer
 	// Changed is called with each object, and again after each change of it. Deleted is called with deleted
-	// objects. Both functions must return at once. A nil function isn't called.
+	// objects. The functions must return at once. A nil function isn't called.
 	Changed, Deleted func(metav1.Object)
+	// Updated is called instead of Changed after a change, with the object before and after the change. If Updated is
+	// nil, Changed is called.
+	Updated func(before, after metav1.Object)
 }
 
 // Enqueue registers the functions of each Events as event handlers of its informer.
@@ -23,8 +26,15 @@ func Enqueue(all ...Events) error {
 			}
 		}
 		if _, err := e.Informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc:    changed,
-			UpdateFunc: func(_, obj any) { changed(obj) },
+			AddFunc: changed,
+			UpdateFunc: func(old, obj any) {
+				before, _ := old.(metav1.Object)
+				if after, ok := obj.(metav1.Object); ok && e.Updated != nil {
+					e.Updated(before, after)
+					return
+				}
+				changed(obj)
+			},
 			DeleteFunc: func(obj any) {
 				if unseen, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 					obj = unseen.Obj
