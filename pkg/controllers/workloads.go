@@ -1,4 +1,12 @@
 package controllers
 
+import (
+	"github.com/miniapi-dev/miniapi/pkg/controllers/cronjob"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/ttlafterfinished"
+)
+
 // workloads are the controllers that give workloads their pods, and what pods need.
-var workloads = []controller{}
+var workloads = []controller{
+	{Workloads, "cronjob-controller", cronjob.Account, "cronjob", addCronJob},
+	{Workloads, "ttl-after-finished-controller", ttlafterfinished.Account, "ttl-after-finished", addTTLAfterFinished},
+}

@@ -1,0 +1,31 @@
+package controllers
+
+import (
+	batchv1client "k8s.io/client-go/kubernetes/typed/batch/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/controllers/cronjob"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/eventrecorder"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/ttlafterfinished"
+)
+
+func (c *clients) batch() *batchv1client.BatchV1Client {
+	return connect(c, c.account, batchv1client.NewForConfig)
+}
+
+func addCronJob(s *Set, c *clients) error {
+	return cronjob.New(cronjob.Config{
+		Runner:   s.runner,
+		Client:   c.batch(),
+		Events:   eventrecorder.NewRecorder(s.runner.Life(), c.core(), cronjob.Account),
+		CronJobs: c.informers.Batch().V1().CronJobs().Informer(),
+		Jobs:     c.informers.Batch().V1().Jobs().Informer(),
+	})
+}
+
+func addTTLAfterFinished(s *Set, c *clients) error {
+	return ttlafterfinished.New(ttlafterfinished.Config{
+		Runner: s.runner,
+		Client: c.batch(),
+		Jobs:   c.informers.Batch().V1().Jobs().Informer(),
+	})
+}
