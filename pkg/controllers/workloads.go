@@ -2,11 +2,14 @@ package controllers
 
 import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/cronjob"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/replicaset"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/ttlafterfinished"
 )
 
 // workloads are the controllers that give workloads their pods, and what pods need.
 var workloads = []controller{
+	{Workloads, "replicaset-controller", replicaset.Account, "replicaset", addReplicaSets},
+	{Workloads, "replicationcontroller-controller", replicaset.ReplicationAccount, "replicationcontroller", addReplicationControllers},
 	{Workloads, "cronjob-controller", cronjob.Account, "cronjob", addCronJob},
 	{Workloads, "ttl-after-finished-controller", ttlafterfinished.Account, "ttl-after-finished", addTTLAfterFinished},
 }

@@ -1,0 +1,35 @@
+package controllers
+
+import (
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/controllers/eventrecorder"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/owned"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/replicaset"
+)
+
+// pods returns what a controller needs to create and delete pods. component is the source of its Events.
+func (c *clients) pods(s *Set, component string) owned.Pods {
+	client := c.core()
+	return owned.Pods{Client: client, Events: eventrecorder.NewRecorder(s.runner.Life(), client, component)}
+}
+
+func addReplicaSets(s *Set, c *clients) error {
+	return replicaset.New(replicaset.Config{
+		Runner:      s.runner,
+		API:         replicaset.ReplicaSets(connect(c, c.account, appsv1client.NewForConfig)),
+		Pods:        c.pods(s, replicaset.Account),
+		Sets:        c.informers.Apps().V1().ReplicaSets().Informer(),
+		PodInformer: c.informers.Core().V1().Pods().Informer(),
+	})
+}
+
+func addReplicationControllers(s *Set, c *clients) error {
+	return replicaset.New(replicaset.Config{
+		Runner:      s.runner,
+		API:         replicaset.ReplicationControllers(c.core()),
+		Pods:        c.pods(s, replicaset.ReplicationAccount),
+		Sets:        c.informers.Core().V1().ReplicationControllers().Informer(),
+		PodInformer: c.informers.Core().V1().Pods().Informer(),
+	})
+}
