@@ -19,6 +19,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/serviceaccount"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 	"github.com/miniapi-dev/miniapi/pkg/server/apis"
 	"github.com/miniapi-dev/miniapi/pkg/server/audit"
 	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
@@ -35,7 +36,9 @@ type completedOptions struct {
 	serviceRange []*net.IPNet
 	// etcdLocations are the etcd servers of the resources that --etcd-servers-overrides names.
 	etcdLocations map[schema.GroupResource][]string
-	warnings      []string
+	// captured are the objects of Load.
+	captured []manifests.Object
+	warnings []string
 }
 
 // Complete checks the options, and sets missing options. One error can report several wrong options.
@@ -69,6 +72,9 @@ func (o *Options) Complete() (_ CompletedOptions, err error) {
 	}
 	if completed.enabled, err = resources.Enabled(); err != nil {
 		errs = append(errs, err)
+	}
+	if completed.captured, err = manifests.Load(o.Load...); err != nil {
+		errs = append(errs, fmt.Errorf("--load: %w", err))
 	}
 	if len(errs) > 0 {
 		return CompletedOptions{}, utilerrors.NewAggregate(errs)
@@ -180,6 +186,9 @@ func validateEtcd(o *Options) []error {
 	errs := checked.Validate()
 	if !embedded && o.DataDir != "" {
 		errs = append(errs, fmt.Errorf("--data-dir %s: can't be given together with --etcd-servers, because only an embedded etcd keeps its data in this folder: leave one of the flags out", o.DataDir))
+	}
+	if !embedded && len(o.Load) > 0 {
+		errs = append(errs, fmt.Errorf("--load %s: can't be given together with --etcd-servers, because the server stores captured objects in an embedded etcd alone: leave one of the flags out", o.Load[0]))
 	}
 	if _, err := genericoptions.ParseWatchCacheSizes(checked.WatchCacheSizes); err != nil {
 		errs = append(errs, fmt.Errorf("--watch-cache-sizes: %w", err))

@@ -115,6 +115,9 @@ type Options struct {
 	LogRequest func(Request)
 	// Definitions are CustomResourceDefinitions that the server has from its start.
 	Definitions Definitions
+	// Load are paths of objects that were captured from a cluster. The server stores them as they are, before it is ready:
+	// see Server.Load.
+	Load []string
 	// Kept is the name of objects that were kept on an earlier server of the process, with kept.Keeper.Keep. If there
 	// are such objects, the server has copies of them from its start. The name must stand for all that the objects
 	// depend on: the other options, and what clients apply. The server has no Keeper if the name is "", or if it can't
@@ -303,6 +306,7 @@ func (o *Options) addFeatureFlags(fs *pflag.FlagSet) {
 
 func (o *Options) addOwnFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar((*[]string)(&o.Controllers), "controllers", o.Controllers, fmt.Sprintf("The `CONTROLLERS` that run in the server: NAME for one, -NAME for all but one, and nothing for none. They are %s.", controllers.Choices()))
+	fs.StringArrayVar(&o.Load, "load", o.Load, "Store the objects of this `PATH` as they are, with their uids, status, owner references and times, before the server is ready: a file, a folder or a glob with what \"kubectl get -o yaml\" has written. May be repeated.")
 	fs.StringVar(&o.DataDir, "data-dir", o.DataDir, "Keep the data and the server's keys in this folder `DIR`, across restarts. Without it, and without --etcd-servers, the data is gone at exit.")
 }
 

@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/services"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
+	"github.com/miniapi-dev/miniapi/pkg/server/capture"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/direct"
 	"github.com/miniapi-dev/miniapi/pkg/server/health"
@@ -265,6 +267,18 @@ func (s *Server) Snapshot(ctx context.Context) (*Snapshot, error) {
 		return nil, errNoSnapshots
 	}
 	return s.snapshots.Take(ctx)
+}
+
+// Load stores objects that were captured from a cluster as they are: see capture.Loader. It needs an embedded etcd.
+func (s *Server) Load(ctx context.Context, objects []manifests.Object) error {
+	if s.snapshots == nil {
+		return errNoSnapshots
+	}
+	loader := capture.Loader{
+		Member: s.config.etcd.Member(), Snapshots: s.snapshots, Mapper: s.config.clients.mapper, Client: s.config.clients.dynamic,
+		Apply: manifests.Applier{Config: s.OwnConfig()}.Apply,
+	}
+	return loader.Load(ctx, objects)
 }
 
 // Restore brings back the objects of the snapshot: see snapshot.Snapshots. It also drops the recorded requests, which are

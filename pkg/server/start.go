@@ -205,6 +205,12 @@ func (s *Server) becomeReady(starting, serving context.Context) error {
 	if err := s.controllers.start(ctx, s.config.etcd.Embedded()); err != nil {
 		return err
 	}
+	if captured := s.config.options.captured; len(captured) > 0 {
+		s.config.options.captured = nil
+		if err := s.Load(ctx, captured); err != nil {
+			return fmt.Errorf("--load: %w", err)
+		}
+	}
 	if s.registration != nil {
 		if err := s.registration.Start(ctx, s.config.following); err != nil {
 			return err

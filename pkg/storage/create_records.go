@@ -35,6 +35,9 @@ type Record struct {
 // Revision returns the revision at which the record was stored, or 0 if it was not stored.
 func (r Record) Revision() int64 { return r.revision }
 
+// Key returns the key of the record.
+func (r Record) Key() string { return r.key }
+
 // Value returns the object of the record, encoded as it is stored. The caller must not change it.
 func (r Record) Value() []byte { return r.value }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -52,6 +53,15 @@ func (k *Keys) Snapshot(ctx context.Context, prefix string) (*Snapshot, error) {
 		return nil, fmt.Errorf("reading the keys below %s for a snapshot: %w", prefix, err)
 	}
 	return &Snapshot{prefix, entries}, nil
+}
+
+// With returns a snapshot that has the records besides the keys of s, and in place of those with the same keys.
+func (s *Snapshot) With(records []Record) *Snapshot {
+	entries := maps.Clone(s.entries)
+	for _, record := range records {
+		entries[record.key] = entry{value: record.value}
+	}
+	return &Snapshot{s.prefix, entries}
 }
 
 func readKeys(ctx context.Context, client *kubernetes.Client, prefix string) (map[string]entry, error) {

@@ -18,6 +18,11 @@ type Snapshot struct {
 	stored *storage.Snapshot
 }
 
+// With returns a snapshot that has the records besides the objects of s, and in place of those with the same keys.
+func (s *Snapshot) With(records []storage.Record) *Snapshot {
+	return &Snapshot{of: s.of, stored: s.stored.With(records)}
+}
+
 // CustomResources prepares custom resource definitions for a restore, and waits until restored definitions are in
 // effect.
 type CustomResources interface {

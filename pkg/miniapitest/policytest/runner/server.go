@@ -50,7 +50,7 @@ func (r *Runner) start(ctx context.Context, file *testfile.File, audited bool) (
 	s.webhooks = &webhooks{log: log}
 	d := engine.Description{
 		Controllers: controllers, FeatureGates: file.Server.FeatureGates, EmulatedVersion: file.Server.EmulatedVersion,
-		Flags: append(slices.Clone(flags), file.Server.Flags...), ExemptGroup: exemptGroup,
+		Flags: flagsOf(file), ExemptGroup: exemptGroup,
 	}
 	if file.Server.Controllers != nil {
 		d.Controllers = file.Server.Controllers
@@ -73,6 +73,15 @@ func (r *Runner) start(ctx context.Context, file *testfile.File, audited bool) (
 		return nil, err
 	}
 	return s, nil
+}
+
+// flagsOf returns the flags of the server of a file.
+func flagsOf(file *testfile.File) []string {
+	all := append(slices.Clone(flags), file.Server.Flags...)
+	for _, path := range file.Load {
+		all = append(all, "--load="+file.At(path))
+	}
+	return all
 }
 
 // prepare makes the clients, reads the resources, takes the snapshot, and starts the webhooks.

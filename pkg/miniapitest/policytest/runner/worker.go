@@ -24,7 +24,7 @@ func (w *worker) stop() {
 
 // ready returns a server for a file, as it is after its start.
 func (w *worker) ready(ctx context.Context, file *testfile.File, audited bool) (*server, error) {
-	options, err := json.Marshal([]any{file.Server, audited})
+	options, err := json.Marshal([]any{file.Server, flagsOf(file), audited})
 	if err != nil {
 		return nil, err
 	}

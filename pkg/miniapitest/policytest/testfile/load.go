@@ -150,6 +150,9 @@ func (f *File) paths(seen map[string]bool) []string {
 		}
 		add(r.Existing...)
 	}
+	for _, path := range f.Load {
+		paths = append(paths, f.relative(path))
+	}
 	for _, path := range f.Installs {
 		at := f.relative(path)
 		paths = append(paths, at)

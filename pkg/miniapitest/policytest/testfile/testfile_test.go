@@ -209,7 +209,7 @@ func TestSchema(t *testing.T) {
 	for name, definition := range decoded.Definitions {
 		undescribed(name, definition.Properties)
 	}
-	if len(decoded.Properties) != 9 || len(decoded.Definitions["Case"].Properties) < 15 {
+	if len(decoded.Properties) != 10 || len(decoded.Definitions["Case"].Properties) < 15 {
 		t.Errorf("want the fields of all types, got %d, and %d of a case", len(decoded.Properties), len(decoded.Definitions["Case"].Properties))
 	}
 }

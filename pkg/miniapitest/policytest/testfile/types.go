@@ -21,6 +21,10 @@ type AdmissionTest struct {
 	Kind string `json:"kind" required:"true" enum:"AdmissionTest"`
 	// Metadata has the name of the test.
 	Metadata Metadata `json:"metadata"`
+	// Load are paths of captured objects, relative to the file: files, folders and globs with what "kubectl get -o yaml" has
+	// written. The server has these objects as they are, with their uids, status, owner references and times, before
+	// those of installs.
+	Load []string `json:"load"`
 	// Installs are paths of manifests that the server has before the cases, relative to the file: files, folders, globs
 	// and kustomizations. A path of another test file stands for what that file installs. Policies and webhooks don't
 	// review these objects.
