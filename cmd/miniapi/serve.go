@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,11 +18,13 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/launch"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/logging"
 	"github.com/miniapi-dev/miniapi/pkg/controllers"
+	"github.com/miniapi-dev/miniapi/pkg/kubelet/stages"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests/kustomization"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
+	"github.com/miniapi-dev/miniapi/pkg/workloads"
 )
 
 // serveOptions are the options of the server, and the flags that only this command has.
@@ -33,14 +36,17 @@ type serveOptions struct {
 	apply  []string
 	// skipUnknown is --apply-skip-unknown: the command skips manifests of kinds that the server lacks.
 	skipUnknown bool
-	helpAll     bool
+	// workloads is --workloads: the server runs workloads, with nodes that pretend.
+	workloads       bool
+	workloadOptions workloads.Options
+	helpAll         bool
 }
 
 // defaultKubeconfig is the default of --write-kubeconfig.
 const defaultKubeconfig = "miniapi.kubeconfig"
 
 func newServeCommand() *cobra.Command {
-	o := &serveOptions{Options: launch.NewOptions(server.NewOptions())}
+	o := &serveOptions{Options: launch.NewOptions(server.NewOptions()), workloadOptions: workloads.NewOptions()}
 	o.Server.Controllers = controllers.Selection{controllers.All}
 	cmd := &cobra.Command{
 		Use:   "serve [flags]",
@@ -68,6 +74,9 @@ Flags that kube-apiserver has, too, have the same names.`,
 	own.StringVar(&o.kubeconfig, "write-kubeconfig", defaultKubeconfig, "Write the admin's kubeconfig to this `FILE`.")
 	own.StringArrayVar(&o.apply, "apply", nil, "Apply the manifests of this `PATH`, in order, before the server says that it is ready: a file, a folder, a glob, a folder with a kustomization, or - for standard input. May be repeated.")
 	own.BoolVar(&o.skipUnknown, "apply-skip-unknown", false, "Skip objects of unknown kinds, with a line for each, instead of failing.")
+	own.BoolVar(&o.workloads, "workloads", false, "Run workloads: the controllers of Deployments and the like, and nodes whose pods pretend to be ready.")
+	own.IntVar(&o.workloadOptions.Nodes, "nodes", o.workloadOptions.Nodes, "The number `N` of nodes of --workloads.")
+	own.StringArrayVar(&o.workloadOptions.Stages, "stages", nil, fmt.Sprintf("Let pods and nodes go through the `STAGES` of a file with kwok's Stages, or through one of %s, also for a label alone, as in crash-loop:app=web. May be repeated.", strings.Join(stages.Names(), ", ")))
 	own.StringVar(&o.daemon, "daemon", "", "Return when the server is ready, and keep it under this `NAME` until \"miniapi stop NAME\".")
 	own.BoolVar(&o.helpAll, cli.HelpAll, false, "Print all flags, kube-apiserver's and its feature gates among them.")
 	printAll := setShortHelp(cmd, o.AddFlags(cmd, own), cli.Columns())
@@ -106,6 +115,9 @@ func (o *serveOptions) run(parent context.Context, in io.Reader, out, errOut io.
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
+	if err := o.addWorkloads(parent); err != nil {
+		return cli.UsageError{Err: err}
+	}
 	objects, err := kustomization.Load(parent, manifests.Reader{}, o.apply, in)
 	if err != nil {
 		return cli.UsageError{Err: fmt.Errorf("--apply: %w", err)}
@@ -136,6 +148,25 @@ func (o *serveOptions) run(parent context.Context, in io.Reader, out, errOut io.
 		_, err = fmt.Fprintln(out, line)
 		return err
 	})
+}
+
+// addWorkloads adds the workloads of --workloads to the server.
+func (o *serveOptions) addWorkloads(ctx context.Context) error {
+	defaults := workloads.NewOptions()
+	switch {
+	case o.workloads:
+	case len(o.workloadOptions.Stages) > 0:
+		return errors.New("--stages: needs --workloads")
+	case o.workloadOptions.Nodes != defaults.Nodes:
+		return errors.New("--nodes: needs --workloads")
+	default:
+		return nil
+	}
+	w, err := workloads.New(ctx, o.workloadOptions)
+	if err == nil {
+		w.AddTo(o.Server)
+	}
+	return err
 }
 
 // ready is what the command does when the server is ready: it tells users how to reach the server.

@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/rest"
 
@@ -24,6 +25,8 @@ type Host struct {
 	ConfigOf func(user string) *rest.Config
 	// Informers are shared with the server and the controllers. The server starts them after Add.
 	Informers informers.SharedInformerFactory
+	// Mapper maps the kinds of the served resources.
+	Mapper meta.RESTMapper
 
 	set *Set
 }
@@ -33,5 +36,5 @@ type Host struct {
 func (h *Host) OnRestore(forget func()) { h.set.forget = append(h.set.forget, forget) }
 
 func (s *Set) add(c Component) error {
-	return c.Add(&Host{Runner: s.runner, ConfigOf: s.env.ConfigOf, Informers: s.env.Informers, set: s})
+	return c.Add(&Host{Runner: s.runner, ConfigOf: s.env.ConfigOf, Informers: s.env.Informers, Mapper: s.env.Mapper, set: s})
 }

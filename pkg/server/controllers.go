@@ -64,13 +64,14 @@ func (u *controllerUsers) token(name string) string {
 	return token
 }
 
-// groupsOf returns the groups that a cluster gives to a user whose name is that of a service account or of a node.
+// groupsOf returns the groups that a cluster gives to a user whose name is that of a service account or of a node. A node
+// may make any request, because --authorization-mode may leave out the authorizer of nodes.
 func groupsOf(name string) []string {
 	var groups []string
 	if namespace, _, err := serviceaccount.SplitUsername(name); err == nil {
 		groups = serviceaccount.MakeGroupNames(namespace)
 	} else if strings.HasPrefix(name, nodeUserPrefix) {
-		groups = []string{user.NodesGroup}
+		groups = []string{user.NodesGroup, user.SystemPrivilegedGroup}
 	}
 	return append(groups, user.AllAuthenticated)
 }

@@ -1,0 +1,234 @@
+package kubelet
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/miniapi-dev/miniapi/pkg/controllers"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/eventrecorder"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
+	"github.com/miniapi-dev/miniapi/pkg/kubelet/stages"
+)
+
+// Managed is the annotation of the nodes whose kubelets pretend. Its value is "fake", as in kwok.
+const Managed = "kwok.x-k8s.io/node"
+
+// managedValue is the value of the annotation Managed.
+const managedValue = "fake"
+
+// userAgent makes "kubelet" the manager of the fields that kubelets write.
+const userAgent = "kubelet/miniapi"
+
+// Options configure kubelets.
+type Options struct {
+	// Nodes is the number of nodes to register.
+	Nodes int
+	// Stages are the stages of pods and nodes.
+	Stages *stages.Choices
+	// Version is the Kubernetes version that nodes report, such as v1.37.2.
+	Version string
+}
+
+// Kubelets are the kubelets of a server.
+type Kubelets struct {
+	Options
+	addresses addresses
+
+	runner      *work.Runner
+	core        rest.Interface
+	leases      rest.Interface
+	config      func(user string) *rest.Config
+	podInformer cache.SharedIndexInformer
+	nodes       cache.SharedIndexInformer
+	events      *eventrecorder.Recorder
+	pods        *player
+	nodePlayer  *player
+	podQueue    *work.Queue[string]
+	nodeQueue   *work.Queue[string]
+
+	mu         sync.Mutex
+	unknown    map[string]*corev1.Node // the nodes to register
+	authorized map[string]string       // the header Authorization of each node
+}
+
+// New returns the kubelets of one server.
+func New(o Options) *Kubelets {
+	return &Kubelets{Options: o, addresses: newAddresses(), authorized: map[string]string{}}
+}
+
+// Component returns the component that runs the kubelets.
+func (k *Kubelets) Component() controllers.Component {
+	return controllers.Component{Name: "kubelet", Add: k.add}
+}
+
+// byNode is the name of the index of pods by their nodes.
+const byNode = "kubelet-node"
+
+func (k *Kubelets) add(h *controllers.Host) error {
+	k.runner, k.config = h.Runner, h.ConfigOf
+	var err error
+	if k.core, err = clientFor(h, corev1.SchemeGroupVersion, "/api"); err != nil {
+		return err
+	}
+	if k.leases, err = clientFor(h, coordinationv1.SchemeGroupVersion, "/apis"); err != nil {
+		return err
+	}
+	objects, err := dynamic.NewForConfig(jsonConfig(h))
+	if err != nil {
+		return err
+	}
+	k.events = eventrecorder.NewRecorder(h.Runner.Life(), corev1client.New(k.core), "kubelet")
+	k.podInformer, k.nodes = h.Informers.Core().V1().Pods().Informer(), h.Informers.Core().V1().Nodes().Informer()
+	if err := k.podInformer.AddIndexers(cache.Indexers{byNode: nodeOf}); err != nil {
+		return err
+	}
+	k.pods = newPlayer(k, "Pod", "pods", k.podInformer.GetStore(), k.hasPod)
+	k.nodePlayer = newPlayer(k, "Node", "nodes", k.nodes.GetStore(), k.hasNode)
+	for _, p := range []*player{k.pods, k.nodePlayer} {
+		p.objects, p.mapper = objects, h.Mapper
+	}
+	k.podQueue = work.NewQueue(h.Runner, work.Options[string]{Name: "pods of the kubelets", Workers: 8, Do: k.pods.advance})
+	k.nodeQueue = work.NewQueue(h.Runner, work.Options[string]{Name: "nodes of the kubelets", Workers: 4, Do: k.syncNode})
+	k.register()
+	h.OnRestore(k.forget)
+	return work.Enqueue(
+		work.Events{Informer: k.podInformer, Changed: k.podChanged, Deleted: k.podDeleted},
+		work.Events{Informer: k.nodes, Changed: k.nodeChanged, Deleted: work.Named(k.nodePlayer.drop)},
+	)
+}
+
+// clientFor returns a client of an API group, for requests with the credentials of any kubelet.
+func clientFor(h *controllers.Host, version schema.GroupVersion, path string) (rest.Interface, error) {
+	config := rest.CopyConfig(h.ConfigOf(nodeUser("")))
+	config.UserAgent, config.APIPath = userAgent, path
+	config.GroupVersion = &version
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	return rest.RESTClientFor(config)
+}
+
+// jsonConfig returns a client configuration for objects of any kind.
+func jsonConfig(h *controllers.Host) *rest.Config {
+	config := rest.CopyConfig(h.ConfigOf(nodeUser("")))
+	config.UserAgent, config.ContentConfig = userAgent, rest.ContentConfig{}
+	return config
+}
+
+// nodeUser returns the user name of a node's kubelet.
+func nodeUser(node string) string { return "system:node:" + node }
+
+// as gives a request the credentials of a node's kubelet.
+func (k *Kubelets) as(node string, request *rest.Request) *rest.Request {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	header, ok := k.authorized[node]
+	if !ok {
+		header = "Bearer " + k.config(nodeUser(node)).BearerToken
+		k.authorized[node] = header
+	}
+	return request.SetHeader("Authorization", header)
+}
+
+func nodeOf(obj any) ([]string, error) {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok || pod.Spec.NodeName == "" {
+		return nil, nil
+	}
+	return []string{pod.Spec.NodeName}, nil
+}
+
+func (k *Kubelets) podChanged(o metav1.Object) {
+	if pod, ok := o.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
+		k.addresses.keep(pod)
+		k.podQueue.Add(cache.MetaObjectToName(pod).String())
+	}
+}
+
+func (k *Kubelets) podDeleted(o metav1.Object) {
+	k.addresses.release(o.GetUID())
+	k.pods.drop(cache.MetaObjectToName(o).String())
+}
+
+// nodeChanged also adds the pods of the node, which may have no kubelet until now.
+func (k *Kubelets) nodeChanged(o metav1.Object) {
+	if o.GetAnnotations()[Managed] != managedValue {
+		return
+	}
+	k.nodeQueue.Add(o.GetName())
+	keys, _ := k.podInformer.GetIndexer().IndexKeys(byNode, o.GetName()) // the error is impossible: the index exists
+	for _, key := range keys {
+		k.podQueue.Add(key)
+	}
+}
+
+// hasNode returns the name of a node if this is the kubelet of the node.
+func (k *Kubelets) hasNode(o metav1.Object) (string, bool) {
+	return o.GetName(), o.GetAnnotations()[Managed] == managedValue
+}
+
+// hasPod returns the name of a pod's node if the kubelet of the node works.
+func (k *Kubelets) hasPod(o metav1.Object) (string, bool) {
+	pod, ok := o.(*corev1.Pod)
+	if !ok {
+		return "", false
+	}
+	node, ok := k.node(pod.Spec.NodeName)
+	return pod.Spec.NodeName, ok && !k.isLost(node)
+}
+
+// node returns a managed node.
+func (k *Kubelets) node(name string) (*corev1.Node, bool) {
+	obj, exists, err := k.nodes.GetStore().GetByKey(name)
+	if err != nil || !exists {
+		return nil, false
+	}
+	node, ok := obj.(*corev1.Node)
+	return node, ok && node.Annotations[Managed] == managedValue
+}
+
+// isLost reports whether the kubelet of a node has stopped.
+func (k *Kubelets) isLost(node *corev1.Node) bool {
+	set, err := k.Stages.Of(k.runner.Life(), "Node", node)
+	return err == nil && set.Name == stages.NodeLost
+}
+
+// forget makes the kubelets begin anew, after a restore of a snapshot.
+func (k *Kubelets) forget() {
+	k.pods.clock.release()
+	k.pods.forget()
+	k.nodePlayer.forget()
+	k.addresses.forget()
+	for _, obj := range k.podInformer.GetStore().List() {
+		if o, ok := obj.(metav1.Object); ok {
+			k.podChanged(o)
+		}
+	}
+	k.register()
+	for _, name := range k.nodes.GetStore().ListKeys() {
+		k.nodeQueue.Add(name)
+	}
+}
+
+// register makes the kubelets register the nodes that don't exist.
+func (k *Kubelets) register() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.unknown = map[string]*corev1.Node{}
+	for i := range k.Nodes {
+		node := newNode(i)
+		k.unknown[node.Name] = node
+	}
+	for _, name := range slices.Sorted(maps.Keys(k.unknown)) {
+		k.nodeQueue.Add(name)
+	}
+}

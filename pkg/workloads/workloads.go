@@ -1,0 +1,51 @@
+// Package workloads has what a server needs so that workloads become ready: the controllers of workloads, and kubelets
+// whose pods only pretend to run.
+//
+// [New] makes it from [Options], and [Workloads.AddTo] adds it to the options of a server. The server's program pays for
+// its size, so package server doesn't import it.
+package workloads
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/miniapi-dev/miniapi/pkg/controllers"
+	"github.com/miniapi-dev/miniapi/pkg/kubelet"
+	"github.com/miniapi-dev/miniapi/pkg/kubelet/stages"
+	"github.com/miniapi-dev/miniapi/pkg/server"
+	"github.com/miniapi-dev/miniapi/pkg/server/version"
+)
+
+// Options configure workloads.
+type Options struct {
+	// Nodes is the number of nodes that the kubelets register.
+	Nodes int
+	// Stages are the values of the flag --stages (see stages.Parse).
+	Stages []string
+}
+
+// NewOptions returns the defaults.
+func NewOptions() Options { return Options{Nodes: 1} }
+
+// Workloads are the workloads of one server.
+type Workloads struct{ kubelets *kubelet.Kubelets }
+
+// New returns the workloads of one server. Its errors name the flags.
+func New(ctx context.Context, o Options) (*Workloads, error) {
+	if o.Nodes < 0 || o.Nodes > kubelet.MaxNodes {
+		return nil, fmt.Errorf("--nodes %d: must be from 0 to %d", o.Nodes, kubelet.MaxNodes)
+	}
+	chosen, err := stages.Parse(ctx, o.Stages)
+	if err != nil {
+		return nil, fmt.Errorf("--stages: %w", err)
+	}
+	kubernetes, _, _ := strings.Cut(version.Get().GitVersion, "+")
+	return &Workloads{kubelet.New(kubelet.Options{Nodes: o.Nodes, Stages: chosen, Version: kubernetes})}, nil
+}
+
+// AddTo adds the workloads to the options of their server.
+func (w *Workloads) AddTo(o *server.Options) {
+	o.Controllers = append(o.Controllers, controllers.Workloads)
+	o.Components = append(o.Components, w.kubelets.Component())
+}
