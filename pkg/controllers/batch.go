@@ -5,6 +5,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/controllers/cronjob"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/eventrecorder"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/job"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/ttlafterfinished"
 )
 
@@ -19,6 +20,16 @@ func addCronJob(s *Set, c *clients) error {
 		Events:   eventrecorder.NewRecorder(s.runner.Life(), c.core(), cronjob.Account),
 		CronJobs: c.informers.Batch().V1().CronJobs().Informer(),
 		Jobs:     c.informers.Batch().V1().Jobs().Informer(),
+	})
+}
+
+func addJob(s *Set, c *clients) error {
+	return job.New(job.Config{
+		Runner:      s.runner,
+		Client:      c.batch(),
+		Pods:        c.pods(s, job.Account),
+		JobInformer: c.informers.Batch().V1().Jobs().Informer(),
+		PodInformer: c.informers.Core().V1().Pods().Informer(),
 	})
 }
 

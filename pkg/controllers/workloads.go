@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/cronjob"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/job"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/replicaset"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/ttlafterfinished"
 )
@@ -10,6 +11,7 @@ import (
 var workloads = []controller{
 	{Workloads, "replicaset-controller", replicaset.Account, "replicaset", addReplicaSets},
 	{Workloads, "replicationcontroller-controller", replicaset.ReplicationAccount, "replicationcontroller", addReplicationControllers},
+	{Workloads, "job-controller", job.Account, "job", addJob},
 	{Workloads, "cronjob-controller", cronjob.Account, "cronjob", addCronJob},
 	{Workloads, "ttl-after-finished-controller", ttlafterfinished.Account, "ttl-after-finished", addTTLAfterFinished},
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/controllers/eventrecorder"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/owned"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
 )
 
@@ -20,18 +21,6 @@ const Account = "cronjob-controller"
 
 // kind is the kind of the owners of Jobs.
 var kind = batchv1.SchemeGroupVersion.WithKind("CronJob")
-
-// byOwner is the index of Jobs by the UIDs of their controllers.
-const byOwner = "cronjob.owner"
-
-func ownerOf(obj any) ([]string, error) {
-	if job, ok := obj.(*batchv1.Job); ok {
-		if owner := metav1.GetControllerOfNoCopy(job); owner != nil {
-			return []string{string(owner.UID)}, nil
-		}
-	}
-	return nil, nil
-}
 
 // Config has the dependencies of a controller.
 type Config struct {
@@ -46,7 +35,7 @@ type Config struct {
 func New(config Config) error {
 	c := &controller{Config: config}
 	c.queue = work.NewQueue(config.Runner, work.Options[cache.ObjectName]{Name: Account, Workers: 5, Do: c.sync})
-	if err := config.Jobs.AddIndexers(cache.Indexers{byOwner: ownerOf}); err != nil {
+	if err := owned.Index(config.Jobs); err != nil {
 		return err
 	}
 	return work.Enqueue(
@@ -93,16 +82,7 @@ func (c *controller) sync(ctx context.Context, key cache.ObjectName) (again time
 		return 0, err
 	}
 	stored := obj.(*batchv1.CronJob)
-	owned, err := c.Jobs.GetIndexer().ByIndex(byOwner, string(stored.UID))
-	if err != nil {
-		return 0, err
-	}
-	r := &run{controller: c, stored: stored, cronJob: stored.DeepCopy(), now: time.Now()}
-	for _, obj := range owned {
-		if job, ok := obj.(*batchv1.Job); ok {
-			r.jobs = append(r.jobs, job)
-		}
-	}
+	r := &run{controller: c, stored: stored, cronJob: stored.DeepCopy(), jobs: owned.Of[*batchv1.Job](c.Jobs, stored), now: time.Now()}
 	r.deleteOldest(ctx)
 	again, err = r.start(ctx)
 	if !equality.Semantic.DeepEqual(r.cronJob.Status, r.stored.Status) {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/controllers/controllertest"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/eventrecorder"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/owned"
 )
 
 // start is the time at which the CronJobs of the tests are made. The times of bubbles begin there, too.
@@ -74,11 +75,11 @@ func newFixture(ctx context.Context, t *testing.T, cronJob *batchv1.CronJob, job
 	if err != nil {
 		t.Fatal(err)
 	}
-	owned, err := controllertest.Informer(jobs...)
+	jobInformer, err := controllertest.Informer(jobs...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := owned.AddIndexers(cache.Indexers{byOwner: ownerOf}); err != nil {
+	if err := owned.Index(jobInformer); err != nil {
 		t.Fatal(err)
 	}
 	client := fake.NewSimpleClientset(cronJob)
@@ -88,7 +89,7 @@ func newFixture(ctx context.Context, t *testing.T, cronJob *batchv1.CronJob, job
 		}
 	}
 	return &fixture{client: client, controller: &controller{Config: Config{
-		Client: client.BatchV1(), CronJobs: cronJobs, Jobs: owned, Events: eventrecorder.NewRecorder(ctx, client.CoreV1(), Account),
+		Client: client.BatchV1(), CronJobs: cronJobs, Jobs: jobInformer, Events: eventrecorder.NewRecorder(ctx, client.CoreV1(), Account),
 	}}}
 }
 
