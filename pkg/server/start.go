@@ -89,7 +89,8 @@ func (s *seeding) store(ctx context.Context, c *Config, writer *direct.Writer) (
 	if !c.etcd.Embedded() || !c.options.isCluster() || c.options.Admission.ConfigFile != "" {
 		return nil
 	}
-	seeder := seed.Seeder{Writer: writer, Member: c.etcd.Member(), Copies: shared.copies, Settings: c.options.globals.Key(), Unreadable: c.options.ofEncryption}
+	seeder := seed.Seeder{Writer: writer, Member: c.etcd.Member(), Copies: shared.copies,
+		Settings: c.options.globals.Key() + " " + c.options.Etcd.DefaultStorageMediaType, Unreadable: c.options.ofEncryption}
 	if s.complete, err = seeder.Seed(ctx, clusterConfig(c)); err != nil || !s.complete || !canInstall(c) {
 		return err
 	}

@@ -7,10 +7,7 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apiserver/pkg/storage"
 )
 
@@ -106,24 +103,4 @@ func firstKey(gets []*pb.ResponseOp) string {
 // SetRevision sets the resourceVersion of an object to the revision at which it is stored.
 func SetRevision(obj runtime.Object, revision int64) error {
 	return storage.APIObjectVersioner{}.UpdateObject(obj, uint64(revision))
-}
-
-// Renew prepares a copy of a stored object for another key. It replaces the UID of the copy, if there is one, and
-// clears the resource version. It sets the time of the creation and of the managed fields to now.
-func Renew(object runtime.Object, now metav1.Time) error {
-	accessor, err := meta.Accessor(object)
-	if err != nil {
-		return err
-	}
-	if accessor.GetUID() != "" {
-		accessor.SetUID(uuid.NewUUID())
-	}
-	accessor.SetResourceVersion("")
-	accessor.SetCreationTimestamp(now)
-	managers := accessor.GetManagedFields()
-	for i := range managers {
-		managers[i].Time = &now
-	}
-	accessor.SetManagedFields(managers)
-	return nil
 }

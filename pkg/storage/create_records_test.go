@@ -2,6 +2,7 @@ package storage
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"path"
@@ -20,6 +21,14 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
+func recordOf(ctx context.Context, feed *Feed, namespace string, object *v1.ConfigMap) (Record, error) {
+	data, err := feed.Encode(object)
+	if err != nil {
+		return Record{}, err
+	}
+	return feed.Record(ctx, namespace, object.Name, data)
+}
+
 // Feed.Record and Keys.Create store the same bytes as the method Create of the resource's store.
 func TestRecords(t *testing.T) {
 	t.Parallel()
@@ -30,7 +39,7 @@ func TestRecords(t *testing.T) {
 	record := func(name string) Record {
 		t.Helper()
 		object := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "n", ResourceVersion: "7"}}
-		r, err := feed.Record(ctx, "", name, object)
+		r, err := recordOf(ctx, feed, "", object)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +92,7 @@ func TestFeedOfKnownObjects(t *testing.T) {
 	feed := m.Feed(schema.GroupResource{Resource: "configmaps"})
 	var records []Record
 	for _, name := range []string{"a", "b"} {
-		r, err := feed.Record(ctx, "n", name, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "n"}})
+		r, err := recordOf(ctx, feed, "n", &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "n"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +152,7 @@ func TestHistoryBeginsAfterRecords(t *testing.T) {
 	before := m.server.KV().Rev()
 	var records []Record
 	for _, name := range []string{"a", "b", "c"} {
-		r, err := m.Feed(schema.GroupResource{Resource: "configmaps"}).Record(ctx, "", name, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "n"}})
+		r, err := recordOf(ctx, m.Feed(schema.GroupResource{Resource: "configmaps"}), "", &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "n"}})
 		if err != nil {
 			t.Fatal(err)
 		}

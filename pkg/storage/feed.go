@@ -120,17 +120,8 @@ func (f *Feed) listDecoding(ctx context.Context) ([]runtime.Object, int64, error
 	return objects, revision, nil
 }
 
-// Record encodes an object as the store would write it. It does not default, prepare or validate the object. Use it
-// only for copies of objects that the store has defaulted, prepared and validated before.
-func (f *Feed) Record(ctx context.Context, namespace, name string, obj runtime.Object) (Record, error) {
-	data, err := f.Encode(obj)
-	if err != nil {
-		return Record{}, err
-	}
-	return f.EncodedRecord(ctx, namespace, name, data)
-}
-
-// Encode encodes an object as the store does.
+// Encode encodes an object as the store does. It does not default, prepare or validate the object. Use it only for
+// copies of objects that the store has defaulted, prepared and validated before.
 func (f *Feed) Encode(obj runtime.Object) ([]byte, error) {
 	if err := (storage.APIObjectVersioner{}).PrepareObjectForStorage(obj); err != nil {
 		return nil, err
@@ -138,8 +129,8 @@ func (f *Feed) Encode(obj runtime.Object) ([]byte, error) {
 	return runtime.Encode(f.codec, obj)
 }
 
-// EncodedRecord is like Record, for an object that Encode has already encoded.
-func (f *Feed) EncodedRecord(ctx context.Context, namespace, name string, data []byte) (Record, error) {
+// Record returns the record of an object that Encode has encoded.
+func (f *Feed) Record(ctx context.Context, namespace, name string, data []byte) (Record, error) {
 	key := f.key + path.Join(namespace, name)
 	stored, err := f.transformer.TransformToStorage(ctx, data, value.DefaultContext(key))
 	return Record{key: key, value: stored}, err

@@ -142,7 +142,11 @@ func (l *Loader) record(ctx context.Context, object manifests.Object) (storage.R
 	if err != nil {
 		return storage.Record{}, cmp.Or(errors.Unwrap(err), err) // the outer error is about keys of etcd
 	}
-	return feed.Record(ctx, namespace, object.GetName(), stored)
+	data, err := feed.Encode(stored)
+	if err != nil {
+		return storage.Record{}, err
+	}
+	return feed.Record(ctx, namespace, object.GetName(), data)
 }
 
 // complete returns the object with the metadata that every stored object has.

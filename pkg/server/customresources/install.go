@@ -60,8 +60,11 @@ func (r *Resources) Install(ctx context.Context, i Installation) ([]Installed, e
 		if p == nil {
 			continue
 		}
-		crd, data := p.copy(now)
-		record, err := feed.EncodedRecord(ctx, "", crd.Name, data)
+		crd, data, err := p.copy(now)
+		if err != nil {
+			return nil, err
+		}
+		record, err := feed.Record(ctx, "", crd.Name, data)
 		if err != nil {
 			return nil, err
 		}

@@ -10,7 +10,10 @@ import (
 // the definition was stored. The informer doesn't decode a definition that it gets from take.
 func TestInstalledIsTaken(t *testing.T) {
 	t.Parallel()
-	crd, _ := preparedGears(t).copy(metav1.Now())
+	crd, _, err := preparedGears(t).copy(metav1.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
 	crd.ResourceVersion = "7"
 	var i installed
 	i.add(crd)

@@ -69,13 +69,7 @@ func (p *preparer) prepare(ctx context.Context, given []byte, by managers) *prep
 	if !ok {
 		return nil
 	}
-	differing := newPlaceholders()
-	judged.UID = differing.uid
-	setTimes(&judged.ObjectMeta, differing.time)
-	for i := range judged.Status.Conditions {
-		judged.Status.Conditions[i].LastTransitionTime = differing.time
-	}
-	data, err := p.feed.Encode(judged)
+	encoded, err := storage.NewTemplate(judged, p.feed.Encode)
 	if err != nil {
 		return nil
 	}
@@ -83,7 +77,7 @@ func (p *preparer) prepare(ctx context.Context, given []byte, by managers) *prep
 	if err := apiextensionsv1.Convert_apiextensions_CustomResourceDefinition_To_v1_CustomResourceDefinition(judged, crd, nil); err != nil {
 		return nil
 	}
-	return newPrepared(crd, data, warned, differing)
+	return &prepared{crd, encoded, warned}
 }
 
 // judgedByNames reports whether the controllers decide about a definition by its names alone. The result is false for a

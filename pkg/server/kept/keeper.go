@@ -13,11 +13,13 @@ import (
 	"strconv"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
@@ -49,11 +51,8 @@ type Keeper struct {
 // start.
 func (k *Keeper) Store(ctx context.Context) error {
 	k.found = k.Sets.get(k.Name)
-	records, _, err := k.copies(func(object keptObject) bool { return !object.configures() })
-	if err == nil {
-		err = k.Keys.Create(ctx, records)
-	}
-	if err != nil {
+	records, _ := k.copies(func(object keptObject) bool { return !object.configures() })
+	if err := k.Keys.Create(ctx, records); err != nil {
 		return fmt.Errorf("storing the objects of an earlier server: %w", err)
 	}
 	return nil
@@ -67,9 +66,9 @@ func (k *Keeper) Begin(ctx context.Context) (err error) {
 		k.since, err = k.Keys.Revision(ctx)
 		return err
 	}
-	records, resources, err := k.copies(keptObject.configures)
-	if err != nil || len(records) == 0 {
-		return err
+	records, resources := k.copies(keptObject.configures)
+	if len(records) == 0 {
+		return nil
 	}
 	changes := make([]storage.Change, len(records))
 	for i, record := range records {
@@ -88,26 +87,17 @@ func (k *Keeper) Begin(ctx context.Context) (err error) {
 
 // copies returns copies of the set's objects for which wanted returns true, with their resources. If there is no set,
 // it returns no copies.
-func (k *Keeper) copies(wanted func(keptObject) bool) (records []storage.Record, resources []schema.GroupResource, err error) {
+func (k *Keeper) copies(wanted func(keptObject) bool) (records []storage.Record, resources []schema.GroupResource) {
 	if k.found == nil {
-		return nil, nil, nil
+		return nil, nil
 	}
-	now := metav1.NewTime(time.Now().Truncate(time.Second))
 	for _, kept := range k.found.objects {
-		if !wanted(kept) {
-			continue
+		if wanted(kept) {
+			records = append(records, kept.With(kept.Copy(uuid.NewUUID(), time.Now())))
+			resources = append(resources, kept.resource)
 		}
-		object := kept.DeepCopyObject()
-		if err := storage.Renew(object, now); err != nil {
-			return nil, nil, err
-		}
-		data, err := k.encode(object)
-		if err != nil {
-			return nil, nil, err
-		}
-		records, resources = append(records, kept.With(data)), append(resources, kept.resource())
 	}
-	return records, resources, nil
+	return records, resources
 }
 
 // Keep keeps all objects that were created since Begin as a set, together with a note, which Note returns on a later
@@ -127,8 +117,13 @@ func (k *Keeper) Keep(ctx context.Context, note any) error {
 		if err != nil {
 			return nil //nolint:nilerr // clients apply these objects to each server
 		}
-		kept.objects = append(kept.objects, keptObject{record.With(nil), object})
-		kept.size += len(record.Value())
+		resource := resourceOf(object)
+		template, err := storage.NewTemplate(object, k.encode)
+		if err != nil {
+			return err
+		}
+		kept.objects = append(kept.objects, keptObject{record.With(nil), template, resource})
+		kept.size += template.Size()
 	}
 	k.Sets.add(k.Name, kept)
 	return nil
@@ -162,4 +157,9 @@ func (k *Keeper) encode(object runtime.Object) ([]byte, error) {
 	var data bytes.Buffer
 	err := protobuf.NewSerializer(k.Scheme, k.Scheme).Encode(object, &data)
 	return data.Bytes(), err
+}
+
+func resourceOf(object runtime.Object) schema.GroupResource {
+	plural, _ := meta.UnsafeGuessKindToResource(object.GetObjectKind().GroupVersionKind())
+	return plural.GroupResource()
 }

@@ -4,8 +4,6 @@ import (
 	"sync"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/lru"
 
@@ -42,19 +40,15 @@ type set struct {
 	size    int
 }
 
-// keptObject is a stored object. The Record has its key, and the Object has its decoded content.
+// keptObject is a stored object: its key, a template of its content, and its resource.
 type keptObject struct {
 	storage.Record
-	runtime.Object
-}
-
-func (o keptObject) resource() schema.GroupResource {
-	plural, _ := meta.UnsafeGuessKindToResource(o.GetObjectKind().GroupVersionKind())
-	return plural.GroupResource()
+	storage.Template
+	resource schema.GroupResource
 }
 
 // configures tells whether the object is a webhook configuration, an admission policy or a binding of a policy.
-func (o keptObject) configures() bool { return o.resource().Group == admissionregistrationv1.GroupName }
+func (o keptObject) configures() bool { return o.resource.Group == admissionregistrationv1.GroupName }
 
 func (s *Sets) get(name string) *set {
 	found, _ := s.byName.Get(name)

@@ -1,15 +1,17 @@
 package seed
 
 import (
+	"encoding/json"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/direct"
+	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// A copy is used in place of an object only if the server would store an equal object.
 func TestCopies(t *testing.T) {
 	t.Parallel()
 	namespace := func(label string) *corev1.Namespace {
@@ -18,30 +20,34 @@ func TestCopies(t *testing.T) {
 	key := func(settings, name string) copyKey {
 		return copyKey{settings, direct.Place{Kind: corev1.SchemeGroupVersion.WithKind("Namespace"), Name: name}}
 	}
-	var copies Copies
-	stored := namespace("a")
-	stored.UID, stored.ResourceVersion = "1", "7"
-	copies.add(key("1.37", "default"), namespace("a"), stored)
 	for _, test := range []struct {
 		name, reason string
 		key          copyKey
 		given        *corev1.Namespace
-		want         bool
+		made         int
 	}{
-		{"same", "another server has stored an equal object", key("1.37", "default"), namespace("a"), true},
-		{"other object", "the given object differs from the copied object", key("1.37", "default"), namespace("b"), false},
-		{"other place", "no object was stored in this namespace", key("1.37", "kube-system"), namespace("a"), false},
-		{"other settings", "another version may store other fields", key("1.35", "default"), namespace("a"), false},
+		{"same", "another server has stored an equal object", key("1.37", "default"), namespace("a"), 1},
+		{"other object", "the given object differs from the copied object", key("1.37", "default"), namespace("b"), 2},
+		{"other place", "no object was stored in this namespace", key("1.37", "kube-system"), namespace("a"), 2},
+		{"other settings", "another version may store other fields", key("1.35", "default"), namespace("a"), 2},
 	} {
-		got := copies.get(test.key, test.given)
-		if (got != nil) != test.want {
-			t.Errorf("%s: %v, want a copy: %t: %s", test.name, got, test.want, test.reason)
-		}
-		if got == nil {
-			continue
-		}
-		if copied := got.(*corev1.Namespace); copied.UID == "1" || copied.UID == "" || copied.ResourceVersion != "" || copied.CreationTimestamp.IsZero() {
-			t.Errorf("%s: the copy isn't an object of its own: %v", test.name, copied.ObjectMeta)
-		}
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var copies Copies
+			made := 0
+			create := func() (storage.Template, error) {
+				made++
+				return storage.NewTemplate(namespace("stored"), func(o runtime.Object) ([]byte, error) { return json.Marshal(o) })
+			}
+			if _, err := copies.template(key("1.37", "default"), namespace("a"), create); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := copies.template(test.key, test.given, create); err != nil {
+				t.Fatal(err)
+			}
+			if made != test.made {
+				t.Errorf("%s: want %d created objects, got %d", test.reason, test.made, made)
+			}
+		})
 	}
 }

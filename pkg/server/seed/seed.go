@@ -9,11 +9,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
 	"github.com/miniapi-dev/miniapi/pkg/server/direct"
@@ -92,13 +94,15 @@ func (s Seeder) record(ctx context.Context, given runtime.Object) (storage.Recor
 	if feed == nil {
 		return storage.Record{}, fmt.Errorf("%s %s: the embedded etcd doesn't store %s", where.Kind.Kind, where.Name, resource.GroupResource())
 	}
-	key := copyKey{s.Settings, where}
-	object := s.Copies.get(key, given)
-	if object == nil {
-		if object, err = s.Writer.Create(ctx, given, metav1.DryRunAll); err != nil {
-			return storage.Record{}, fmt.Errorf("%s %s: %w", where.Kind.Kind, where.Name, err)
+	template, err := s.Copies.template(copyKey{s.Settings, where}, given, func() (storage.Template, error) {
+		object, err := s.Writer.Create(ctx, given, metav1.DryRunAll)
+		if err != nil {
+			return storage.Template{}, fmt.Errorf("%s %s: %w", where.Kind.Kind, where.Name, err)
 		}
-		s.Copies.add(key, given, object)
+		return storage.NewTemplate(object, feed.Encode)
+	})
+	if err != nil {
+		return storage.Record{}, err
 	}
-	return feed.Record(ctx, where.Namespace, where.Name, object)
+	return feed.Record(ctx, where.Namespace, where.Name, template.Copy(uuid.NewUUID(), time.Now()))
 }
