@@ -3,6 +3,7 @@ package controllers
 import (
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 
+	"github.com/miniapi-dev/miniapi/pkg/controllers/deployment"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/eventrecorder"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/owned"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/replicaset"
@@ -12,6 +13,17 @@ import (
 func (c *clients) pods(s *Set, component string) owned.Pods {
 	client := c.core()
 	return owned.Pods{Client: client, Events: eventrecorder.NewRecorder(s.runner.Life(), client, component)}
+}
+
+func addDeployments(s *Set, c *clients) error {
+	return deployment.New(deployment.Config{
+		Runner:      s.runner,
+		Client:      connect(c, c.account, appsv1client.NewForConfig),
+		Events:      eventrecorder.NewRecorder(s.runner.Life(), c.core(), deployment.Account),
+		Deployments: c.informers.Apps().V1().Deployments().Informer(),
+		Sets:        c.informers.Apps().V1().ReplicaSets().Informer(),
+		Pods:        c.informers.Core().V1().Pods().Informer(),
+	})
 }
 
 func addReplicaSets(s *Set, c *clients) error {

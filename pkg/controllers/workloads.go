@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/cronjob"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/deployment"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/job"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/replicaset"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/ttlafterfinished"
@@ -9,6 +10,7 @@ import (
 
 // workloads are the controllers that give workloads their pods, and what pods need.
 var workloads = []controller{
+	{Workloads, "deployment-controller", deployment.Account, "deployment", addDeployments},
 	{Workloads, "replicaset-controller", replicaset.Account, "replicaset", addReplicaSets},
 	{Workloads, "replicationcontroller-controller", replicaset.ReplicationAccount, "replicationcontroller", addReplicationControllers},
 	{Workloads, "job-controller", job.Account, "job", addJob},

@@ -24,12 +24,13 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
 )
 
+// The names of the controllers' service accounts, which are also the sources of their Events.
 const (
-	// Account and ReplicationAccount are the names of the controllers' service accounts, and the sources of their
-	// Events.
 	Account            = "replicaset-controller"
 	ReplicationAccount = "replication-controller"
+)
 
+const (
 	// workers is the number of sets that are handled at the same time, and burst the number of pods that are created
 	// or deleted before the set is looked at again. The values are those of kube-controller-manager.
 	workers = 5
