@@ -1,5 +1,5 @@
-// Package workloads has what a server needs so that workloads become ready: the controllers of workloads, and kubelets
-// whose pods only pretend to run.
+// Package workloads has what a server needs so that workloads become ready: the controllers of workloads, a scheduler,
+// and kubelets whose pods only pretend to run.
 //
 // [New] makes it from [Options], and [Workloads.AddTo] adds it to the options of a server. The server's program pays for
 // its size, so package server doesn't import it.
@@ -13,6 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers"
 	"github.com/miniapi-dev/miniapi/pkg/kubelet"
 	"github.com/miniapi-dev/miniapi/pkg/kubelet/stages"
+	"github.com/miniapi-dev/miniapi/pkg/scheduler"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 	"github.com/miniapi-dev/miniapi/pkg/server/version"
 )
@@ -47,5 +48,5 @@ func New(ctx context.Context, o Options) (*Workloads, error) {
 // AddTo adds the workloads to the options of their server.
 func (w *Workloads) AddTo(o *server.Options) {
 	o.Controllers = append(o.Controllers, controllers.Workloads)
-	o.Components = append(o.Components, w.kubelets.Component())
+	o.Components = append(o.Components, scheduler.Component, w.kubelets.Component())
 }

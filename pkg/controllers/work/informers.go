@@ -19,13 +19,20 @@ type Events struct {
 
 // Enqueue registers the functions of each Events as event handlers of its informer.
 func Enqueue(all ...Events) error {
+	_, err := Follow(all...)
+	return err
+}
+
+// Follow does the same as Enqueue. It returns what tells that the functions have been called with all objects that existed
+// at the start.
+func Follow(all ...Events) (synced []cache.DoneChecker, err error) {
 	for _, e := range all {
 		changed := func(obj any) {
 			if o, ok := obj.(metav1.Object); ok && e.Changed != nil {
 				e.Changed(o)
 			}
 		}
-		if _, err := e.Informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		registration, err := e.Informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc: changed,
 			UpdateFunc: func(old, obj any) {
 				before, _ := old.(metav1.Object)
@@ -43,11 +50,13 @@ func Enqueue(all ...Events) error {
 					e.Deleted(o)
 				}
 			},
-		}); err != nil {
-			return err
+		})
+		if err != nil {
+			return nil, err
 		}
+		synced = append(synced, registration.HasSyncedChecker())
 	}
-	return nil
+	return synced, nil
 }
 
 // Named returns a function that calls add with the name of its object.
