@@ -33,6 +33,7 @@ type testOptions struct {
 	watch    bool
 	schema   bool
 	output   output.Format
+	against  againstOptions
 }
 
 func newTestCommand() *cobra.Command {
@@ -52,8 +53,17 @@ The exit code is 0 if all cases pass, 1 if a case fails, and 2 if a case can't b
   miniapi test policies/ --run 'team/.*label' -v
 
   # Mark the lines of failed cases in a GitHub workflow
-  miniapi test policies/ -o github`,
+  miniapi test policies/ -o github
+
+  # Find which objects of a cluster the policies in a folder would refuse or change
+  miniapi test policies/ --against ~/.kube/config`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.against.validate(args, cmd.Flags()); err != nil {
+				return cli.UsageError{Err: err}
+			}
+			if o.against.source != "" {
+				return o.against.judge(cmd.Context(), args, o.output.Name, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			}
 			return o.runCommand(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -64,6 +74,7 @@ The exit code is 0 if all cases pass, 1 if a case fails, and 2 if a case can't b
 	flags.BoolVar(&o.update, "update", false, "Write the actual objects to the files that expect.object names.")
 	flags.BoolVar(&o.watch, "watch", false, "Run the cases of a test file again whenever a file that it depends on changes.")
 	flags.BoolVar(&o.schema, "schema", false, "Print the JSON schema of test files, and run nothing.")
+	o.against.addFlags(flags)
 	o.output.AddFlag(cmd, "Format of the report: "+strings.Join(testreport.Formats(), ", ")+".", testreport.Formats()...)
 	return cmd
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/services"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
+	"github.com/miniapi-dev/miniapi/pkg/recorder"
 	"github.com/miniapi-dev/miniapi/pkg/server/capture"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/direct"
@@ -279,6 +281,11 @@ func (s *Server) Load(ctx context.Context, objects []manifests.Object) error {
 		Apply: manifests.Applier{Config: s.OwnConfig()}.Apply,
 	}
 	return loader.Load(ctx, objects)
+}
+
+// Recorded returns the requests that a filter selects of those that Options.AdmissionTrace keeps.
+func (s *Server) Recorded(filter recorder.Filter) []*trace.Request {
+	return s.config.trace.Recorder.Requests(filter)
 }
 
 // Restore brings back the objects of the snapshot: see snapshot.Snapshots. It also drops the recorded requests, which are

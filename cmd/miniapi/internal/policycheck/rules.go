@@ -62,6 +62,12 @@ func (c *checker) elsewhere(name string) string {
 	return fmt.Sprintf("; it has one in %q", sets.List(groups))
 }
 
+// Names reports whether a rule names a resource or a subresource, in any version.
+func Names(rule admissionregistrationv1.Rule, of resources.Resource) bool {
+	return has(rule.APIGroups, of.Group) && inScope(rule.Scope, of.Namespaced) &&
+		slices.ContainsFunc(rule.Resources, func(name string) bool { return isNamed(name, of) })
+}
+
 // isNamed reports whether a name of a rule's resources names a resource or a subresource: pods, pods/exec, pods/*, */scale,
 // * or */*.
 func isNamed(name string, of resources.Resource) bool {

@@ -183,15 +183,24 @@ func summary(r *runner.Result) string {
 	return fmt.Sprintf("%s: want %s, got %s", f.Field, f.Want, f.Got)
 }
 
+var (
+	properties = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	data       = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+)
+
+// Property returns a text as a property of a command of a GitHub workflow, and Data as the text of the command.
+func Property(text string) string { return properties.Replace(text) }
+
+// Data returns a text as the text of a command of a GitHub workflow.
+func Data(text string) string { return data.Replace(text) }
+
 // writeGitHub writes the commands by which a workflow marks the lines of failed cases.
 func writeGitHub(to io.Writer, report *Report) error {
-	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
-	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	for _, r := range report.Results {
 		if r.Passed() {
 			continue
 		}
-		_, err := fmt.Fprintf(to, "::error file=%s,line=%d,title=%s::%s\n", property.Replace(r.Path), r.Line, property.Replace(r.Name), data.Replace(strings.Join(r.Lines(), "\n")))
+		_, err := fmt.Fprintf(to, "::error file=%s,line=%d,title=%s::%s\n", Property(r.Path), r.Line, Property(r.Name), Data(strings.Join(r.Lines(), "\n")))
 		if err != nil {
 			return err
 		}
