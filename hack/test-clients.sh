@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 # lacks prints what a language needs and this machine lacks.
 lacks() {
 	local tool needed
-	declare -A tools=([python]="python3" [typescript]="node npm" [java]="javac mvn" [rust]="cargo clippy-driver")
+	declare -A tools=([csharp]="mcs mono kubectl" [python]="python3" [typescript]="node npm" [java]="javac mvn" [rust]="cargo clippy-driver")
 	for tool in ${tools[$1]}; do
 		command -v "$tool" >/dev/null || echo "$tool"
 	done
