@@ -85,6 +85,9 @@ Flags that kube-apiserver has, too, have the same names.`,
 			printAll()
 			return nil
 		}
+		if flag := workloadFlag(cmd.Flags()); flag != "" && !o.workloads {
+			return cli.UsageError{Err: fmt.Errorf("--%s: needs --workloads", flag)}
+		}
 		if o.daemon != "" {
 			return o.runDaemon(cmd.Context(), cmd.Flags(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		}
@@ -115,8 +118,12 @@ func (o *serveOptions) run(parent context.Context, in io.Reader, out, errOut io.
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
-	if err := o.addWorkloads(parent); err != nil {
-		return cli.UsageError{Err: err}
+	if o.workloads {
+		w, err := workloads.New(parent, o.workloadOptions)
+		if err != nil {
+			return cli.UsageError{Err: err}
+		}
+		w.AddTo(o.Server)
 	}
 	objects, err := kustomization.Load(parent, manifests.Reader{}, o.apply, in)
 	if err != nil {
@@ -150,23 +157,14 @@ func (o *serveOptions) run(parent context.Context, in io.Reader, out, errOut io.
 	})
 }
 
-// addWorkloads adds the workloads of --workloads to the server.
-func (o *serveOptions) addWorkloads(ctx context.Context) error {
-	defaults := workloads.NewOptions()
-	switch {
-	case o.workloads:
-	case len(o.workloadOptions.Stages) > 0:
-		return errors.New("--stages: needs --workloads")
-	case o.workloadOptions.Nodes != defaults.Nodes:
-		return errors.New("--nodes: needs --workloads")
-	default:
-		return nil
+// workloadFlag returns the name of a given flag that only matters with --workloads, or "".
+func workloadFlag(flags *pflag.FlagSet) string {
+	for _, name := range []string{"nodes", "stages"} {
+		if flags.Changed(name) {
+			return name
+		}
 	}
-	w, err := workloads.New(ctx, o.workloadOptions)
-	if err == nil {
-		w.AddTo(o.Server)
-	}
-	return err
+	return ""
 }
 
 // ready is what the command does when the server is ready: it tells users how to reach the server.

@@ -12,6 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/daemon"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine/control"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests/kustomization"
@@ -27,7 +28,7 @@ var refusedByDaemon = map[string]string{
 
 // ofDaemon are the flags whose values a daemon gets in other fields than the flags.
 var ofDaemon = map[string]bool{
-	"apply": true, "controllers": true, "daemon": true, "data-dir": true, "disable-admission-plugins": true, "emulated-version": true,
+	"apply": true, "controllers": true, "daemon": true, "nodes": true, "stages": true, "workloads": true, "data-dir": true, "disable-admission-plugins": true, "emulated-version": true,
 	"enable-admission-plugins": true, "feature-gates": true, "runtime-config": true, "write-kubeconfig": true,
 }
 
@@ -69,6 +70,9 @@ func (o *serveOptions) runDaemon(ctx context.Context, flags *pflag.FlagSet, in i
 func (o *serveOptions) describe(flags *pflag.FlagSet, objects []manifests.Object) (control.Options, error) {
 	described := control.Options{Setup: &control.Setup{}}
 	described.Controllers = o.Server.Controllers
+	if o.workloads {
+		described.Workloads = &engine.Workloads{Nodes: &o.workloadOptions.Nodes, Stages: o.workloadOptions.Stages}
+	}
 	described.DataDir = o.Server.DataDir
 	described.EnablePlugins, described.DisablePlugins = o.Server.Admission.Enable, o.Server.Admission.Disable
 	described.FeatureGates = o.Server.FeatureGates

@@ -1,6 +1,10 @@
 package controllers
 
 import (
+	"context"
+	"net"
+	"net/http"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/rest"
@@ -14,6 +18,11 @@ type Component struct {
 	Name string
 	// Add makes the component. Its work begins with that of the controllers.
 	Add func(*Host) error
+	// Paths are paths that the server serves for the component, to users with permission for these nonResourceURLs.
+	Paths map[string]http.Handler
+	// DialNode connects to the kubelet of a node, by an address that the node has. It returns false if the component
+	// doesn't run this kubelet. DialNode may be nil.
+	DialNode func(ctx context.Context, address string) (net.Conn, bool, error)
 }
 
 // Host is what a component gets from its server.

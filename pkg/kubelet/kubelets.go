@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"maps"
+	"net/http"
 	"slices"
 	"sync"
 
@@ -69,7 +70,10 @@ func New(o Options) *Kubelets {
 
 // Component returns the component that runs the kubelets.
 func (k *Kubelets) Component() controllers.Component {
-	return controllers.Component{Name: "kubelet", Add: k.add}
+	return controllers.Component{
+		Name: "kubelet", Add: k.add,
+		Paths: map[string]http.Handler{ControlPath: http.HandlerFunc(k.serveControl)},
+	}
 }
 
 // byNode is the name of the index of pods by their nodes.

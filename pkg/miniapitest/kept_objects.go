@@ -58,7 +58,7 @@ func (o *options) keeping(early []manifests.Object) (*keeping, error) {
 func (o *options) keepable(early []manifests.Object) []manifests.Object {
 	d := o.description
 	all := slices.Concat(o.objects, o.configurations)
-	if d.Audit || d.DataDir != "" || len(d.Controllers) > 0 || len(d.Flags) > 0 || slices.ContainsFunc(all, isLater(early)) {
+	if d.Audit || d.DataDir != "" || len(d.Controllers) > 0 || d.Workloads != nil || len(d.Flags) > 0 || slices.ContainsFunc(all, isLater(early)) {
 		return nil
 	}
 	var objects []manifests.Object

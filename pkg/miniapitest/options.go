@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -138,6 +140,50 @@ func WithControllers(names ...string) Option {
 	}
 }
 
+// WithWorkloads runs workloads in the server: all controllers, unless WithControllers names some, a scheduler, and one
+// node. The pods only pretend to run, and become ready at once, so that Deployments become available and Jobs complete.
+// Server.Pods has the pods' clock.
+func WithWorkloads() Option {
+	return func(o *options) error {
+		o.workloads()
+		return nil
+	}
+}
+
+// WithNodes runs workloads on a number of nodes. See [WithWorkloads].
+func WithNodes(n int) Option {
+	return func(o *options) error {
+		o.workloads().Nodes = &n
+		return nil
+	}
+}
+
+// WithStages runs workloads whose pods and nodes go through stages (see [WithWorkloads]). A value is the path of a file
+// with kwok's Stages, or the name of a set that is built in, such as "slow-start" or "crash-loop". A name may have a label
+// selector, as in "crash-loop:app=web".
+func WithStages(stages ...string) Option {
+	return func(o *options) error {
+		w := o.workloads()
+		for _, value := range stages {
+			if _, err := os.Stat(value); err == nil { // the server's process may have another working directory
+				if value, err = filepath.Abs(value); err != nil {
+					return fmt.Errorf("WithStages: %w", err)
+				}
+			}
+			w.Stages = append(w.Stages, value)
+		}
+		return nil
+	}
+}
+
+// workloads returns the workloads of the description.
+func (o *options) workloads() *engine.Workloads {
+	if o.description.Workloads == nil {
+		o.description.Workloads = &engine.Workloads{}
+	}
+	return o.description.Workloads
+}
+
 // WithFeatureGates turns feature gates on or off.
 //
 // A process has one set of gates, so servers with different gates run in different miniapi processes. With package
@@ -199,6 +245,9 @@ var ownFlags = map[string]string{
 	"write-kubeconfig":          "use Server.KubeconfigFile, the path of a kubeconfig that the fixture writes",
 	"data-dir":                  "use WithDataDir",
 	"controllers":               "use WithControllers",
+	"workloads":                 "use WithWorkloads",
+	"nodes":                     "use WithNodes",
+	"stages":                    "use WithStages",
 	"disable-admission-plugins": "use WithoutAdmissionPlugins",
 	"emulated-version":          "use WithEmulatedVersion",
 	"enable-admission-plugins":  "use WithAdmissionPlugins",

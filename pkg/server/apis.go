@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,6 +22,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/admission/services"
+	"github.com/miniapi-dev/miniapi/pkg/controllers"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/admissionregistration"
@@ -243,7 +246,7 @@ func buildDiscovery(c *Config, main *genericapiserver.GenericAPIServer, installe
 
 // dependencies returns the parts of this server that the storages of kinds need.
 func dependencies(c *Config) (registry.Dependencies, error) {
-	kubelet, err := kubelet(c.options.Kubelet)
+	kubelet, err := kubelet(c.options.Kubelet, c.options.Components)
 	if err != nil {
 		return registry.Dependencies{}, err
 	}
@@ -280,12 +283,34 @@ func dependencies(c *Config) (registry.Dependencies, error) {
 	}, nil
 }
 
-func kubelet(k KubeletOptions) (connect.Kubelet, error) {
-	transport, err := rest.TransportFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{
-		CAFile: k.CAFile, CertFile: k.CertFile, KeyFile: k.KeyFile, Insecure: k.CAFile == "",
-	}})
+// kubelet returns the connection to kubelets: those of components, and those of other programs.
+func kubelet(k KubeletOptions, components []controllers.Component) (connect.Kubelet, error) {
+	transport, err := rest.TransportFor(&rest.Config{
+		TLSClientConfig: rest.TLSClientConfig{
+			CAFile: k.CAFile, CertFile: k.CertFile, KeyFile: k.KeyFile, Insecure: k.CAFile == "",
+		},
+		Dial: dialKubelet(components),
+	})
 	if err != nil {
 		return connect.Kubelet{}, fmt.Errorf("--kubelet-certificate-authority, --kubelet-client-certificate, --kubelet-client-key: %w", err)
 	}
 	return connect.Kubelet{Transport: transport, AddressTypes: k.PreferredAddressTypes}, nil
+}
+
+// dialKubelet returns the function that connects to kubelets. It returns nil for the function of client-go if no
+// component runs kubelets.
+func dialKubelet(components []controllers.Component) func(ctx context.Context, network, address string) (net.Conn, error) {
+	components = slices.DeleteFunc(slices.Clone(components), func(c controllers.Component) bool { return c.DialNode == nil })
+	if len(components) == 0 {
+		return nil
+	}
+	others := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second} // as client-go's
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		for _, c := range components {
+			if conn, ok, err := c.DialNode(ctx, address); ok {
+				return conn, err
+			}
+		}
+		return others.DialContext(ctx, network, address)
+	}
 }

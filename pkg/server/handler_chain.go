@@ -41,13 +41,18 @@ func notFound(config *genericapiserver.Config) http.Handler {
 }
 
 // installOwnPaths serves paths that kube-apiserver doesn't have: the decisions of admission, certificates for webhooks,
-// and faults. The list of paths at / and the OpenAPI documents don't have them.
+// faults, and the paths of components. The list of paths at / and the OpenAPI documents don't have them.
 func installOwnPaths(c *Config, s *genericapiserver.GenericAPIServer) {
 	mux := s.Handler.NonGoRestfulMux
 	mux.UnlistedHandlePrefix(admissiontrace.Prefix, c.trace)
 	mux.UnlistedHandle(keys.IssuePath, keys.Issuer(c.keys.authority, c.generic.Serializer))
 	mux.UnlistedHandle(faults.Path, c.faults.Endpoint())
 	mux.UnlistedHandlePrefix(faults.Path+"/", c.faults.Endpoint())
+	for _, component := range c.options.Components {
+		for path, handler := range component.Paths {
+			mux.UnlistedHandle(path, handler)
+		}
+	}
 }
 
 // installOpenID serves the OpenID documents that verify service account tokens. If the issuer isn't an https URL, there

@@ -11,7 +11,7 @@ mod webhooks;
 mod why;
 
 pub use error::Error;
-pub use server::{Access, InjectedFault, Options, Server, Snapshot, User};
+pub use server::{Access, InjectedFault, Options, Server, Snapshot, User, Workloads};
 pub use shared::Shared;
 pub use webhooks::{admission, conversion, review, AdmissionRequest, AdmissionResponse, Handler, HandlerError};
 pub use why::{Answer, Why};

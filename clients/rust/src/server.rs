@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
 use hyper::Method;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{json, Value};
 
 use crate::host::{decode, Host, Resource};
@@ -41,10 +41,22 @@ pub struct Options<'a> {
     pub disable_plugins: &'a [&'a str],
     /// Controllers that run in the server. There are none by default, and `*` stands for all.
     pub controllers: &'a [&'a str],
+    /// Workloads, whose pods pretend to be ready: controllers, a scheduler and nodes. There are none by default.
+    pub workloads: Option<Workloads<'a>>,
     /// A folder that keeps the data.
     pub data_dir: &'a str,
     /// Other flags of `miniapi serve`, as `--name=value`.
     pub flags: &'a [&'a str],
+}
+
+/// The workloads of a server.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Workloads<'a> {
+    /// The number of nodes, 1 by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<u32>,
+    /// Absolute paths of files with kwok's Stages, or names of sets of stages, such as `crash-loop:app=web`.
+    pub stages: &'a [&'a str],
 }
 
 /// A user's client certificate and key, in PEM, and the text of a kubeconfig with them.
@@ -112,6 +124,7 @@ impl Server {
             "enablePlugins": o.enable_plugins,
             "disablePlugins": o.disable_plugins,
             "controllers": o.controllers,
+            "workloads": o.workloads,
             "dataDir": o.data_dir,
             "flags": o.flags,
         });

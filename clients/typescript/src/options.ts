@@ -40,10 +40,19 @@ export interface ServerOptions {
   runtimeConfig?: Record<string, string>;
   /** The controllers that run in the server, such as `["*"]`. By default, none do. */
   controllers?: string[];
+  /** Runs workloads, whose pods pretend to be ready: controllers, a scheduler and nodes. It may be empty. */
+  workloads?: Workloads;
   /** A folder that keeps the data. */
   dataDir?: string;
   /** Other flags of `miniapi serve`, as "--name=value". */
   flags?: string[];
+}
+
+export interface Workloads {
+  /** The number of nodes, 1 by default. */
+  nodes?: number;
+  /** Absolute paths of files with kwok's Stages, or names of sets of stages, such as "crash-loop:app=web". */
+  stages?: string[];
 }
 
 export interface User {

@@ -43,7 +43,7 @@ func (e *Engine) Start(ctx context.Context, d engine.Description, events engine.
 
 // start starts a server, and returns when the server is ready. If it returns an error, no part of the server runs.
 func (e *Engine) start(ctx context.Context, d engine.Description, events engine.Events) (*runningServer, error) {
-	o, err := e.options(d)
+	o, err := e.options(ctx, d)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,10 +17,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 	"github.com/miniapi-dev/miniapi/pkg/server"
+	"github.com/miniapi-dev/miniapi/pkg/workloads"
 )
 
 // options returns the server options for a description. It calls the functions in e.Changes with the options.
-func (e *Engine) options(d engine.Description) (*server.Options, error) {
+func (e *Engine) options(ctx context.Context, d engine.Description) (*server.Options, error) {
 	o := server.NewOptions()
 	if err := parseFlags(o, d.Flags); err != nil {
 		return nil, err
@@ -34,6 +36,9 @@ func (e *Engine) options(d engine.Description) (*server.Options, error) {
 	o.Admission.Enable, o.Admission.Disable = d.EnablePlugins, d.DisablePlugins
 	o.Admission.ExemptGroup = d.ExemptGroup
 	o.Controllers = d.Controllers
+	if err := addWorkloads(ctx, o, d.Workloads); err != nil {
+		return nil, err
+	}
 	if d.EmulatedVersion != "" {
 		if err := o.EmulateVersion(d.EmulatedVersion); err != nil {
 			return nil, err
@@ -96,6 +101,30 @@ func checkControllers(names []string) error {
 	for _, err := range controllers.Selection(names).Validate() {
 		return fmt.Errorf("WithControllers: %s", strings.TrimPrefix(err.Error(), "--controllers: "))
 	}
+	return nil
+}
+
+// optionOf has the fixture's options in place of flags.
+var optionOf = strings.NewReplacer("--nodes", "WithNodes", "--stages", "WithStages")
+
+// addWorkloads adds workloads to the options. All controllers run, unless the options name some.
+func addWorkloads(ctx context.Context, o *server.Options, described *engine.Workloads) error {
+	if described == nil {
+		return nil
+	}
+	w := workloads.NewOptions()
+	w.Stages = described.Stages
+	if described.Nodes != nil {
+		w.Nodes = *described.Nodes
+	}
+	made, err := workloads.New(ctx, w)
+	if err != nil {
+		return errors.New(optionOf.Replace(err.Error()))
+	}
+	if len(o.Controllers) == 0 {
+		o.Controllers = controllers.Selection{controllers.All}
+	}
+	made.AddTo(o)
 	return nil
 }
 

@@ -17,6 +17,8 @@ type Description struct {
 	// Controllers selects the controllers that run in the server: NAME selects one, * selects all, and -NAME excludes
 	// one.
 	Controllers []string `json:"controllers,omitempty"`
+	// Workloads makes the server run workloads. Without it, there are no nodes.
+	Workloads *Workloads `json:"workloads,omitempty"`
 	// EmulatedVersion and most FeatureGates apply to the whole process of the server.
 	FeatureGates    map[string]bool `json:"featureGates,omitempty"`
 	EmulatedVersion string          `json:"emulatedVersion,omitempty"`
@@ -49,6 +51,14 @@ type Description struct {
 	// Leftover is a folder of the fixture. If the test process ends without stopping the server, an engine in another
 	// process removes the folder.
 	Leftover string `json:"leftover,omitempty"`
+}
+
+// Workloads are the controllers of workloads, with a scheduler and nodes whose pods pretend to be ready.
+type Workloads struct {
+	// Nodes is the number of nodes, 1 by default.
+	Nodes *int `json:"nodes,omitempty"`
+	// Stages are files with kwok's Stages, or names of sets of stages, as the values of the flag --stages.
+	Stages []string `json:"stages,omitempty"`
 }
 
 // Content is an object in JSON. It is never changed, so an engine may identify it by its pointer.

@@ -14,6 +14,13 @@ Paths = Union[Path, Iterable[Path]]
 """Files, globs or folders."""
 
 
+class Workloads(TypedDict, total=False):
+    """The controllers of workloads, with a scheduler and nodes whose pods pretend to be ready."""
+
+    nodes: int  # the number of nodes, 1 by default
+    stages: Sequence[str]  # files with kwok's Stages, or names of sets of stages such as "crash-loop:app=web"
+
+
 class Options(TypedDict, total=False):
     """The options of a server."""
 
@@ -31,6 +38,7 @@ class Options(TypedDict, total=False):
     disable_plugins: Sequence[str]
     runtime_config: Mapping[str, str]  # further API versions, as in kube-apiserver's flag --runtime-config
     controllers: Sequence[str]  # controllers that run in the server: names, * for all, or -NAME to exclude one
+    workloads: Workloads  # runs workloads, whose pods pretend to be ready; it may be empty
     data_dir: Path  # keeps the data
     flags: Sequence[str]  # other flags of "miniapi serve", as --name or --name=value
     audit: Callable[[Object], None]  # is called with each audit event before the request ends, in another thread
@@ -39,7 +47,7 @@ class Options(TypedDict, total=False):
 
 # The options that aren't fields of the protocol's setup.
 _SETTINGS = {"feature_gates", "emulated_version", "enable_plugins", "disable_plugins", "runtime_config", "controllers"}
-_SETTINGS |= {"data_dir", "flags", "audit_policy"}
+_SETTINGS |= {"workloads", "data_dir", "flags", "audit_policy"}
 
 
 def to_body(options: Options) -> dict[str, Any]:
@@ -47,6 +55,9 @@ def to_body(options: Options) -> dict[str, Any]:
     given: dict[str, Any] = {"trace": True, **options}
     for name in given.keys() & {"crds", "manifests", "webhook_manifests"}:
         given[name] = absolute(given[name])
+    if "stages" in (workloads := given.get("workloads", {})):
+        stages = [os.path.abspath(value) if os.path.exists(value) else value for value in workloads["stages"]]
+        given["workloads"] = {**workloads, "stages": stages}
     if "data_dir" in given:
         given["data_dir"] = os.path.abspath(given["data_dir"])
     services = [dict(zip(("namespace", "name"), name.split("/", 1))) for name in given.pop("webhook_services", ())]

@@ -173,6 +173,19 @@ type Recording struct {
 	Folder string `json:"folder"`
 }
 
+// PodAction is an action on the pods of a server. Names of pods have the form NAMESPACE/NAME.
+type PodAction struct {
+	// Action is hold, which stops the clock of the pods; release, which lets it go on; step, by which held pods come to
+	// their next stages at once; advance, which moves the clock of held pods; or fail, by which a pod fails.
+	Action string `json:"action"`
+	// Pods are the pods of step, where none stands for all, and the pod of fail.
+	Pods []string `json:"pods,omitempty"`
+	// By is the time by which advance moves the clock, such as 10s.
+	By string `json:"by,omitempty"`
+	// Reason is the reason of fail, such as OOMKilled.
+	Reason string `json:"reason,omitempty"`
+}
+
 // Error is the body of each answer with a status of 400 or more.
 type Error struct {
 	Message string `json:"message"`

@@ -125,5 +125,9 @@ var Operations = []Operation{
 	},
 	{Name: "injectFaults", Method: "POST", Path: "/v1/servers/{id}/faults", Status: http.StatusCreated, Summary: "Inject faults."},
 	{Name: "removeFaults", Method: "DELETE", Path: "/v1/servers/{id}/faults", Status: http.StatusOK, Summary: "Remove all faults."},
+	{
+		Name: "changePods", Method: "POST", Path: "/v1/servers/{id}/pods", Request: PodAction{}, Status: http.StatusNoContent,
+		Summary: "Hold the pods of a server with workloads, let them go on to their next stages, or let one fail. The answer comes when this is done.",
+	},
 	{Name: "removeFault", Method: "DELETE", Path: "/v1/servers/{id}/faults/{fault}", Status: http.StatusOK, Summary: "Remove a fault."},
 }

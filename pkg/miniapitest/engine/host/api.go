@@ -61,6 +61,7 @@ func (h *host) handler() http.Handler {
 		"POST /v1/servers/{id}/faults":           h.passed("/miniapi/v1/faults"),
 		"DELETE /v1/servers/{id}/faults":         h.passed("/miniapi/v1/faults"),
 		"DELETE /v1/servers/{id}/faults/{fault}": h.passed("/miniapi/v1/faults/"),
+		"POST /v1/servers/{id}/pods":             h.passed("/miniapi/v1/pods"),
 	}
 	mux := http.NewServeMux()
 	for _, operation := range control.Operations {

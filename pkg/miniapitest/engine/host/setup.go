@@ -45,6 +45,12 @@ func options(o control.Options, e engine.Engine, handler http.Handler, log *even
 	if len(o.Controllers) > 0 {
 		opts = append(opts, miniapitest.WithControllers(o.Controllers...))
 	}
+	if w := o.Workloads; w != nil {
+		opts = append(opts, miniapitest.WithWorkloads(), miniapitest.WithStages(w.Stages...))
+		if w.Nodes != nil {
+			opts = append(opts, miniapitest.WithNodes(*w.Nodes))
+		}
+	}
 	if o.EmulatedVersion != "" {
 		opts = append(opts, miniapitest.WithEmulatedVersion(o.EmulatedVersion))
 	}
@@ -160,6 +166,7 @@ func (w lineWriter) Write(line []byte) (int, error) {
 var fields = strings.NewReplacer(
 	"WithAdmissionPlugins", "enablePlugins", "WithoutAdmissionPlugins", "disablePlugins", "WithFeatureGates", "featureGates",
 	"WithFlags", "flags", "WithAPIs", "runtimeConfig", "WithControllers", "controllers",
+	"WithWorkloads", "workloads", "WithNodes", "workloads.nodes", "WithStages", "workloads.stages",
 	"WithEmulatedVersion", "emulatedVersion", "WithDataDir", "dataDir", "WithAudit", "audit",
 	"WithCRDs", "setup.crds", "WithManifests", "setup.manifests", "WithObjects", "setup.objects",
 	"WithWebhookManifests", "setup.webhookManifests", "WithWebhookService", "setup.handler.services",

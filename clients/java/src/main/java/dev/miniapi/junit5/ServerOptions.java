@@ -128,6 +128,20 @@ public final class ServerOptions {
         return add(json, "controllers", names);
     }
 
+    /** Runs workloads on a number of nodes, whose pods pretend to be ready: controllers, a scheduler and kubelets. */
+    public ServerOptions workloads(int nodes) {
+        json.withObject("/workloads").put("nodes", nodes);
+        return this;
+    }
+
+    /**
+     * Lets pods and nodes go through stages. A value is the absolute path of a file with kwok's Stages, or the name of a
+     * set of stages, such as crash-loop:app=web.
+     */
+    public ServerOptions stages(String... values) {
+        return add(json.withObject("/workloads"), "stages", values);
+    }
+
     /** Sets other flags of {@code miniapi serve}, as --name=value. */
     public ServerOptions flags(String... flags) {
         return add(json, "flags", flags);
