@@ -3,6 +3,7 @@ package controllers
 import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/cronjob"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/deployment"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/endpointslice"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/job"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/replicaset"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/ttlafterfinished"
@@ -16,4 +17,5 @@ var workloads = []controller{
 	{Workloads, "job-controller", job.Account, "job", addJob},
 	{Workloads, "cronjob-controller", cronjob.Account, "cronjob", addCronJob},
 	{Workloads, "ttl-after-finished-controller", ttlafterfinished.Account, "ttl-after-finished", addTTLAfterFinished},
+	{Workloads, "endpointslice-controller", endpointslice.Account, "endpointslice", addEndpointSlices},
 }

@@ -20,6 +20,8 @@ type Recorder struct {
 	start func() record.EventRecorder
 }
 
+var _ record.EventRecorder = &Recorder{}
+
 // NewRecorder returns a recorder for a component. It works until ctx ends.
 func NewRecorder(ctx context.Context, client corev1client.EventsGetter, component string) *Recorder {
 	return &Recorder{sync.OnceValue(func() record.EventRecorder {
@@ -38,4 +40,19 @@ func (r *Recorder) Warn(about runtime.Object, reason, format string, args ...any
 // Tell records an Event of the type Normal.
 func (r *Recorder) Tell(about runtime.Object, reason, format string, args ...any) {
 	r.start().Eventf(about, corev1.EventTypeNormal, reason, format, args...)
+}
+
+// Event implements record.EventRecorder.
+func (r *Recorder) Event(about runtime.Object, kind, reason, message string) {
+	r.start().Event(about, kind, reason, message)
+}
+
+// Eventf implements record.EventRecorder.
+func (r *Recorder) Eventf(about runtime.Object, kind, reason, format string, args ...any) {
+	r.start().Eventf(about, kind, reason, format, args...)
+}
+
+// AnnotatedEventf implements record.EventRecorder.
+func (r *Recorder) AnnotatedEventf(about runtime.Object, annotations map[string]string, kind, reason, format string, args ...any) {
+	r.start().AnnotatedEventf(about, annotations, kind, reason, format, args...)
 }

@@ -1,0 +1,20 @@
+package controllers
+
+import (
+	discoveryv1client "k8s.io/client-go/kubernetes/typed/discovery/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/controllers/endpointslice"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/eventrecorder"
+)
+
+func addEndpointSlices(s *Set, c *clients) error {
+	return endpointslice.New(endpointslice.Config{
+		Runner:   s.runner,
+		Client:   connect(c, c.account, discoveryv1client.NewForConfig),
+		Events:   eventrecorder.NewRecorder(s.runner.Life(), c.core(), endpointslice.Component),
+		Services: c.informers.Core().V1().Services().Informer(),
+		Pods:     c.informers.Core().V1().Pods().Informer(),
+		Nodes:    c.informers.Core().V1().Nodes().Informer(),
+		Slices:   c.informers.Discovery().V1().EndpointSlices().Informer(),
+	})
+}
