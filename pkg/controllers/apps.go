@@ -7,6 +7,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/eventrecorder"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/owned"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/replicaset"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/statefulset"
 )
 
 // pods returns what a controller needs to create and delete pods. component is the source of its Events.
@@ -43,5 +44,19 @@ func addReplicationControllers(s *Set, c *clients) error {
 		Pods:        c.pods(s, replicaset.ReplicationAccount),
 		Sets:        c.informers.Core().V1().ReplicationControllers().Informer(),
 		PodInformer: c.informers.Core().V1().Pods().Informer(),
+	})
+}
+
+func addStatefulSets(s *Set, c *clients) error {
+	core := c.core()
+	return statefulset.New(statefulset.Config{
+		Runner:    s.runner,
+		Client:    connect(c, c.account, appsv1client.NewForConfig),
+		Core:      core,
+		Events:    eventrecorder.NewRecorder(s.runner.Life(), core, statefulset.Account),
+		Sets:      c.informers.Apps().V1().StatefulSets().Informer(),
+		Revisions: c.informers.Apps().V1().ControllerRevisions().Informer(),
+		Pods:      c.informers.Core().V1().Pods().Informer(),
+		Claims:    c.informers.Core().V1().PersistentVolumeClaims().Informer(),
 	})
 }

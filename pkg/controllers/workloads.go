@@ -6,6 +6,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/endpointslice"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/job"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/replicaset"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/statefulset"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/ttlafterfinished"
 )
 
@@ -14,6 +15,7 @@ var workloads = []controller{
 	{Workloads, "deployment-controller", deployment.Account, "deployment", addDeployments},
 	{Workloads, "replicaset-controller", replicaset.Account, "replicaset", addReplicaSets},
 	{Workloads, "replicationcontroller-controller", replicaset.ReplicationAccount, "replicationcontroller", addReplicationControllers},
+	{Workloads, "statefulset-controller", statefulset.Account, "statefulset", addStatefulSets},
 	{Workloads, "job-controller", job.Account, "job", addJob},
 	{Workloads, "cronjob-controller", cronjob.Account, "cronjob", addCronJob},
 	{Workloads, "ttl-after-finished-controller", ttlafterfinished.Account, "ttl-after-finished", addTTLAfterFinished},

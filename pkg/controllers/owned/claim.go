@@ -18,6 +18,8 @@ type Claimant struct {
 	Owner    metav1.Object
 	Kind     schema.GroupVersionKind
 	Selector labels.Selector
+	// Selects, if it isn't nil, also decides whether an object is selected.
+	Selects func(metav1.Object) bool
 	// Live reads the owner from the server. Claim calls it before the first adoption, because an owner that is being
 	// deleted must not adopt objects.
 	Live func(ctx context.Context) (metav1.Object, error)
@@ -34,7 +36,7 @@ func Claim[T metav1.Object](ctx context.Context, c Claimant, objects []T) (claim
 	var errs []error
 	mayAdopt := sync.OnceValue(func() error { return c.mayAdopt(ctx) })
 	for _, object := range objects {
-		selected := c.Selector.Matches(labels.Set(object.GetLabels()))
+		selected := c.Selector.Matches(labels.Set(object.GetLabels())) && (c.Selects == nil || c.Selects(object))
 		controller := metav1.GetControllerOfNoCopy(object)
 		switch {
 		case controller != nil && controller.UID != c.Owner.GetUID():
