@@ -20,6 +20,8 @@ type Limits struct {
 	Bytes int64
 	// Secrets keeps secret values, such as the data of Secrets. By default they are replaced by a placeholder.
 	Secrets bool
+	// Branches records the conditions within the expressions of policies (trace.Expression.Branches).
+	Branches bool
 }
 
 // DefaultBytes is the default of Limits.Bytes.

@@ -128,6 +128,9 @@ func (r *Recording) Hides(kind trace.Kind) bool {
 	return r != nil && !r.recorder.limits.Secrets && hasSecrets(kind)
 }
 
+// Branches reports whether the conditions within expressions are recorded.
+func (r *Recording) Branches() bool { return r != nil && r.recorder.limits.Branches }
+
 // hides reports whether the request has had an object of a kind with secrets, and secrets must not be recorded.
 func (r *Recording) hides() bool {
 	r.mu.Lock()

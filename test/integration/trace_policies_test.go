@@ -162,7 +162,7 @@ func TestPoliciesAreRecorded(t *testing.T) {
 		want: `ValidatingAdmissionPolicy/failing matches
   binding failing (Deny): failed
     spec.validations[0].expression: object.data.missing == 'x' = error: expression 'object.data.missing == 'x'' resulted in error: no such key: missing
-      object.data.missing failed: expression 'object.data.missing' resulted in error: no such key: missing
+      object.data.missing failed: no such key: missing
       expression 'object.data.missing == 'x'' resulted in error: no such key: missing`,
 		refused: "ValidatingAdmissionPolicy/failing/failing",
 	}, {
@@ -175,7 +175,7 @@ func TestPoliciesAreRecorded(t *testing.T) {
 		want: `ValidatingAdmissionPolicy/ignored matches
   binding ignored (Deny): failed open
     spec.validations[0].expression: object.data.missing == 'x' = error: expression 'object.data.missing == 'x'' resulted in error: no such key: missing
-      object.data.missing failed: expression 'object.data.missing' resulted in error: no such key: missing
+      object.data.missing failed: no such key: missing
       expression 'object.data.missing == 'x'' resulted in error: no such key: missing`,
 	}, {
 		name: "unknown", reason: "a kind of parameters that isn't served refuses by failurePolicy Fail",

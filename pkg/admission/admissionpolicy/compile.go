@@ -23,7 +23,7 @@ func newCompiler(paramKind *admissionregistrationv1.ParamKind, variables []admis
 	if err != nil {
 		return nil, declarations, err
 	}
-	compiler.Compiler = observeVariables(compiler.Compiler, variables)
+	observe(compiler, variables)
 	compiler.CompileAndStoreVariables(accessors(variables, func(v *admissionregistrationv1.Variable) cel.NamedExpressionAccessor {
 		return &validating.Variable{Name: v.Name, Expression: v.Expression}
 	}), declarations, environment.StoredExpressions)
@@ -40,7 +40,7 @@ func compileMatcher(compiler *cel.CompositedCompiler, declarations cel.OptionalV
 	})
 	compiled := &observedConditions{compiler.CompileCondition(expressions, declarations, environment.StoredExpressions), func(i int) string {
 		return fmt.Sprintf("spec.matchConditions[%d] (%s)", i, conditions[i].Name)
-	}, matchConditions, &subexpressions{compiler: compiler, declarations: declarations, expressions: expressions}}
+	}, matchConditions}
 	// k8s.io/apiserver's metrics have the label "validate" here, even for mutating policies.
 	return matchconditions.NewMatcher(compiled, failurePolicy, "policy", "validate", policy)
 }
@@ -72,14 +72,14 @@ func compileValidating(policy *validating.Policy) validating.Validator {
 	return &observedValidator{validating.NewValidator(
 		&observedConditions{compiler.CompileCondition(conditions, declarations, environment.StoredExpressions), func(i int) string {
 			return fmt.Sprintf("spec.validations[%d].expression", i)
-		}, validations, &subexpressions{compiler: compiler, declarations: declarations, expressions: conditions}},
+		}, validations},
 		compileMatcher(compiler, declarations, policy.Name, spec.MatchConditions, spec.FailurePolicy),
 		&observedConditions{compiler.CompileCondition(annotations, declarations, environment.StoredExpressions), func(i int) string {
 			return fmt.Sprintf("spec.auditAnnotations[%d] (%s)", i, spec.AuditAnnotations[i].Key)
-		}, auditAnnotations, nil},
+		}, auditAnnotations},
 		&observedConditions{compiler.CompileCondition(messageExpressions, messageDeclarations, environment.StoredExpressions), func(i int) string {
 			return fmt.Sprintf("spec.validations[%d].messageExpression", i)
-		}, messages, nil},
+		}, messages},
 		spec.FailurePolicy,
 		nil,
 	)}

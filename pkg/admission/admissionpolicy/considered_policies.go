@@ -20,6 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/policy/generic"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 
+	"github.com/miniapi-dev/miniapi/pkg/admission/admissionpolicy/subexpressions"
 	"github.com/miniapi-dev/miniapi/pkg/admission/explain"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 	"github.com/miniapi-dev/miniapi/pkg/recorder"
@@ -68,6 +69,8 @@ type evaluation struct {
 	record *trace.Evaluation
 	// hides is true if values of expressions could show secrets, and must not be recorded.
 	hides bool
+	// parts has the values of the parts of expressions, by the expression.
+	parts map[string]trace.Expression
 	// validations are the records of the policy's validations.
 	validations []*trace.Expression
 	// patched is the object that the mutations change. before is its JSON before the first mutation. Both are nil
@@ -212,7 +215,8 @@ func (c *consideration) expression(field, expression string, value ref.Val, err 
 	if e == nil {
 		return nil
 	}
-	x := &trace.Expression{Field: field, Expression: expression, Took: trace.Duration(took)}
+	parts := e.parts[expression]
+	x := &trace.Expression{Field: field, Expression: expression, Took: trace.Duration(took), Parts: parts.Parts, Branches: parts.Branches}
 	x.Value, x.Error = e.outcomeOf(value, err)
 	same := func(other *trace.Expression) bool {
 		return other.Field == x.Field && other.Value == x.Value && other.Error == x.Error
@@ -239,40 +243,52 @@ func (e *evaluation) outcomeOf(value ref.Val, err error) (text, failure string) 
 	return textOf(value), ""
 }
 
-// subexpressions adds the values of the parts of an expression to its record.
-func (c *consideration) subexpressions(of *trace.Expression, results []cel.EvaluationResult) {
-	var parts []trace.Part
-	for _, result := range results {
-		if result.ExpressionAccessor == nil {
-			continue // the cost of the parts before has used the budget up
-		}
-		part := trace.Part{Expression: result.ExpressionAccessor.GetExpression()}
-		part.Value, part.Error = c.evaluation.outcomeOf(result.EvalResult, result.Error)
-		parts = append(parts, part)
+// observed keeps the values of the parts of an expression until the expression itself is recorded. The argument against is
+// true if the values explain why the expression is against the request.
+func (c *consideration) observed(expression string, of *subexpressions.Expression, values subexpressions.Values, against bool) {
+	if c.evaluation == nil {
+		return
 	}
-	c.scope.Update(func(*trace.Request) { of.Parts = parts })
+	var parts trace.Expression
+	if against {
+		for _, value := range values.Parts {
+			part := trace.Part{Expression: value.Expression}
+			if failed, isError := value.Value.(*celtypes.Err); isError {
+				part.Error = failed.Error()
+			} else {
+				part.Value, _ = c.evaluation.outcomeOf(value.Value, nil)
+			}
+			parts.Parts = append(parts.Parts, part)
+		}
+	}
+	if c.scope.Branches() {
+		for i, outcome := range values.Conditions {
+			parts.Branches = append(parts.Branches, trace.Branch{Expression: of.Conditions[i].Expression, True: outcome.True, False: outcome.False})
+		}
+	}
+	if c.evaluation.parts == nil {
+		c.evaluation.parts = map[string]trace.Expression{}
+	}
+	c.evaluation.parts[expression] = parts
 }
 
-// conditions records the values of expressions that were evaluated together, such as all match conditions. It returns the
-// records by the index of the expression.
-func (c *consideration) conditions(o *observedConditions, results []cel.EvaluationResult, err error) []*trace.Expression {
-	recorded := make([]*trace.Expression, len(results))
+// conditions records the values of expressions that were evaluated together, such as all match conditions.
+func (c *consideration) conditions(o *observedConditions, results []cel.EvaluationResult, err error) {
 	for i, result := range results {
 		if result.ExpressionAccessor == nil {
 			continue // a validation without a messageExpression
 		}
 		x := c.expression(o.field(i), result.ExpressionAccessor.GetExpression(), result.EvalResult, result.Error, result.Elapsed)
-		recorded[i] = x
 		if o.role == validations && c.evaluation != nil {
 			c.evaluation.validations = append(c.evaluation.validations, x)
 		}
 	}
 	if o.role != matchConditions || c.evaluation == nil {
-		return recorded
+		return
 	}
 	verdict := explain.Conditions{All: "spec.matchConditions", Field: o.field, FailurePolicy: c.policy.GetFailurePolicy(), Results: results, Err: err}.Verdict()
 	if verdict == nil {
-		return recorded
+		return
 	}
 	c.scope.Update(func(*trace.Request) {
 		c.evaluation.record.Verdict = *verdict
@@ -282,7 +298,6 @@ func (c *consideration) conditions(o *observedConditions, results []cel.Evaluati
 			c.fail("")
 		}
 	})
-	return recorded
 }
 
 // fail records that the current evaluation failed. The failurePolicy decides whether the request is refused. fail must

@@ -3,10 +3,13 @@ package admissionpolicy
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	celgo "github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,8 +19,11 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/cel"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/admissionpolicy/subexpressions"
 )
 
 // The types of this file wrap the compiled expressions of a policy, and pass every call on to these expressions. The
@@ -30,20 +36,13 @@ type observedConditions struct {
 	// field returns the path of the expression with an index, such as spec.validations[0].expression.
 	field func(int) string
 	role  role
-	// parts evaluates the parts of an expression that is false or fails. It is nil if the values of parts say nothing.
-	parts *subexpressions
 }
 
 // ForInput implements cel.ConditionEvaluator.
 func (o *observedConditions) ForInput(ctx context.Context, attributes *admission.VersionedAttributes, request *admissionv1.AdmissionRequest, bindings cel.OptionalVariableBindings, namespace *corev1.Namespace, budget int64) ([]cel.EvaluationResult, int64, error) {
 	results, remaining, err := o.ConditionEvaluator.ForInput(ctx, attributes, request, bindings, namespace, budget)
 	if c := considered(ctx); c != nil {
-		recorded := c.conditions(o, results, err)
-		for i, result := range results {
-			if o.parts != nil && recorded[i] != nil && decides(result) {
-				c.subexpressions(recorded[i], o.parts.evaluate(ctx, i, attributes, request, bindings, namespace))
-			}
-		}
+		c.conditions(o, results, err)
 	}
 	return results, remaining, err
 }
@@ -88,35 +87,68 @@ func (o *observedPatcher) Patch(ctx context.Context, request patch.Request, budg
 	return object, err
 }
 
-// observedVariables wraps the compiler of a policy's variables, to record the value of each variable.
-type observedVariables struct {
+// observedCompiler wraps the compiler of a policy's expressions, to record the value of each variable and of the parts of
+// expressions.
+type observedCompiler struct {
 	cel.Compiler
-	index map[string]int
+	// variables are the indices of the policy's variables.
+	variables map[string]int
 }
 
-func observeVariables(compiler cel.Compiler, variables []admissionregistrationv1.Variable) cel.Compiler {
-	index := make(map[string]int, len(variables))
+// observe makes all expressions that a compiler compiles observed ones.
+func observe(compiler *cel.CompositedCompiler, variables []admissionregistrationv1.Variable) {
+	observed := &observedCompiler{compiler.Compiler, make(map[string]int, len(variables))}
 	for i, variable := range variables {
-		index[variable.Name] = i
+		observed.variables[variable.Name] = i
 	}
-	return &observedVariables{compiler, index}
+	compiler.Compiler, compiler.ConditionCompiler, compiler.MutatingCompiler = observed, observed, observed
 }
 
 // CompileCELExpression implements cel.Compiler.
-func (o *observedVariables) CompileCELExpression(accessor cel.ExpressionAccessor, options cel.OptionalVariableDeclarations, mode environment.Type) cel.CompilationResult {
+func (o *observedCompiler) CompileCELExpression(accessor cel.ExpressionAccessor, options cel.OptionalVariableDeclarations, mode environment.Type) cel.CompilationResult {
 	result := o.Compiler.CompileCELExpression(accessor, options, mode)
-	if named, ok := accessor.(cel.NamedExpressionAccessor); ok && result.Program != nil {
-		field := fmt.Sprintf("spec.variables[%d] (%s)", o.index[named.GetName()], named.GetName())
-		result.Program = &observedProgram{result.Program, field, accessor.GetExpression()}
+	if result.Program == nil {
+		return result
 	}
+	program := &observedProgram{Program: result.Program, expression: accessor.GetExpression()}
+	switch accessor := accessor.(type) {
+	case cel.NamedExpressionAccessor:
+		program.variable = fmt.Sprintf("spec.variables[%d] (%s)", o.variables[accessor.GetName()], accessor.GetName())
+	case *validating.ValidationCondition, *matchconditions.MatchCondition:
+		program.decides = true
+	}
+	result.Program = program
 	return result
 }
 
-// observedProgram wraps the compiled expression of a variable. A variable is evaluated when another expression uses
-// it.
+// CompileCondition implements cel.ConditionCompiler.
+func (o *observedCompiler) CompileCondition(accessors []cel.ExpressionAccessor, options cel.OptionalVariableDeclarations, mode environment.Type) cel.ConditionEvaluator {
+	results := make([]cel.CompilationResult, len(accessors))
+	for i, accessor := range accessors {
+		if accessor != nil {
+			results[i] = o.CompileCELExpression(accessor, options, mode)
+		}
+	}
+	return cel.NewCondition(results)
+}
+
+// CompileMutatingEvaluator implements cel.MutatingCompiler.
+func (o *observedCompiler) CompileMutatingEvaluator(accessor cel.ExpressionAccessor, options cel.OptionalVariableDeclarations, mode environment.Type) cel.MutatingEvaluator {
+	return cel.NewMutatingEvaluator(o.CompileCELExpression(accessor, options, mode))
+}
+
+// observedProgram wraps a compiled expression.
 type observedProgram struct {
 	celgo.Program
-	field, expression string
+	expression string
+	// variable is the path of a variable, and "" for other expressions. A variable is evaluated when another expression
+	// uses it.
+	variable string
+	// decides is true for an expression that is against the request if it is false.
+	decides bool
+	// once parses the expression, when a recorded request needs its parts for the first time.
+	once  sync.Once
+	parts *subexpressions.Expression
 }
 
 // ContextEval implements celgo.Program.
@@ -127,7 +159,17 @@ func (o *observedProgram) ContextEval(ctx context.Context, input any) (ref.Val, 
 	}
 	started := time.Now()
 	value, details, err := o.Program.ContextEval(ctx, input)
-	c.expression(o.field, o.expression, value, err, time.Since(started))
+	took := time.Since(started)
+	against := o.decides && (err != nil || value == types.False)
+	if variables, ok := input.(interpreter.Activation); ok && (against || c.scope.Branches()) {
+		o.once.Do(func() { o.parts, _ = subexpressions.Parse(o.expression) }) // without parts, the record has the whole alone
+		if o.parts != nil {
+			c.observed(o.expression, o.parts, o.parts.Evaluate(ctx, variables), against)
+		}
+	}
+	if o.variable != "" {
+		c.expression(o.variable, o.expression, value, err, took)
+	}
 	return value, details, err
 }
 

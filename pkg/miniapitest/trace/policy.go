@@ -89,9 +89,20 @@ type Expression struct {
 	// Message is the message of a validation whose expression is false, or failed.
 	Message string   `json:"message,omitempty"`
 	Took    Duration `json:"took,omitempty"`
-	// Parts are the parts of a validation or a match condition that is false or failed, with their values. A macro such as
-	// LIST.all(x, P) also has the part LIST.map(x, P): the value of P for each element.
+	// Parts are the evaluated parts of a validation or a match condition that is false or failed, with their values. A macro
+	// such as LIST.all(x, P) also has the part LIST.map(x, P): the value of P for each element until P has decided.
 	Parts []Part `json:"parts,omitempty"`
+	// Branches are the conditions of the expression, if the server records them (--trace-branches): the operands of && and
+	// ||, the conditions of ?:, the predicates of macros, and has(), in the order of the text.
+	Branches []Branch `json:"branches,omitempty"`
+}
+
+// Branch is a condition within an expression, with the numbers of evaluations in which it was true and in which it was
+// false. Both are 0 if the operators before it have decided without it.
+type Branch struct {
+	Expression string `json:"expression"`
+	True       int    `json:"true"`
+	False      int    `json:"false"`
 }
 
 // Part is a part of an expression, with its value or its error.

@@ -1,7 +1,6 @@
 package admissiontrace
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/pflag"
@@ -34,6 +33,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"Approximate memory for --trace-requests, in `BYTES`. Beyond it, the server forgets the oldest requests.")
 	flags.BoolVar(&o.Secrets, "trace-secrets", o.Secrets,
 		"Remember the contents of Secrets and tokens with --trace-requests. By default they are replaced by \""+trace.Redacted+"\".")
+	flags.BoolVar(&o.Branches, "trace-branches", o.Branches,
+		"Remember with --trace-requests how the conditions within the expressions of policies were evaluated, such as the operands of && and ||.")
 	flags.BoolVar(&o.ExplainDenials, "explain-denials", o.ExplainDenials,
 		fmt.Sprintf("If admission refuses a request, add to the error the webhook, policy or plugin that refused it, the rule, and the round. Remembers the last %d requests unless --trace-requests says how many.", explainedRequests))
 }
@@ -47,8 +48,10 @@ func (o *Options) Validate() []error {
 	if o.Bytes <= 0 {
 		errs = append(errs, fmt.Errorf("--trace-bytes %d: must be more than 0", o.Bytes))
 	}
-	if o.Secrets && o.Requests == 0 && !o.ExplainDenials {
-		errs = append(errs, errors.New("--trace-secrets: give --trace-requests too, the number of requests that the server remembers"))
+	for flag, given := range map[string]bool{"--trace-secrets": o.Secrets, "--trace-branches": o.Branches} {
+		if given && o.Requests == 0 && !o.ExplainDenials {
+			errs = append(errs, fmt.Errorf("%s: give --trace-requests too, the number of requests that the server remembers", flag))
+		}
 	}
 	return errs
 }
