@@ -27,6 +27,9 @@ type Object struct {
 	*unstructured.Unstructured
 	// Source says in errors where the object comes from, for example a file and the number of the document.
 	Source string
+	// File is the path of the file that has the object, or of the folder with the kustomization. It is "" for an object of
+	// another origin.
+	File string
 	// Content is the object in JSON. It is set if the reader has Documents and all objects of the file are custom
 	// resource definitions. The object may be shared then, and must not be changed.
 	Content *engine.Content
@@ -73,6 +76,9 @@ func (r Reader) Load(paths ...string) ([]Object, error) {
 			read, err := r.objectsOf(file.documents, files[i], files[i] == name)
 			if err == nil {
 				err = file.err
+			}
+			for n := range read {
+				read[n].File = files[i]
 			}
 			if err != nil {
 				return nil, err

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/coverage"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/mutation"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/policytest/runner"
 )
 
@@ -22,6 +24,20 @@ type Report struct {
 	Took    time.Duration
 	// Verbose shows each case of a text, and the timeline of each failed one. Colour marks the outcomes of a text.
 	Verbose, Colour bool
+	// Coverage has what the cases can reach, or nil if it isn't measured. Uncovered shows what they don't reach.
+	Coverage  []*coverage.Point
+	Uncovered bool
+	// Mutations are the changes of policies, if Mutated is true.
+	Mutations []*mutation.Mutation
+	Mutated   bool
+}
+
+// CoveragePercent returns how much the cases reach, in percent.
+func (r *Report) CoveragePercent() float64 { return coverage.Percent(coverage.Ratio(r.Coverage)) }
+
+// MutationPercent returns how many mutations cases have noticed, in percent.
+func (r *Report) MutationPercent() float64 {
+	return coverage.Percent(len(r.Mutations)-len(mutation.Unnoticed(r.Mutations)), len(r.Mutations))
 }
 
 // The formats of reports.
@@ -76,6 +92,13 @@ func (r *Report) tests() [][]*runner.Result {
 	return tests
 }
 
+// measure is what JSON has of the coverage or of the mutations.
+type measure struct {
+	Percent   float64              `json:"percent"`
+	Points    []*coverage.Point    `json:"points,omitempty"`
+	Mutations []*mutation.Mutation `json:"all,omitempty"`
+}
+
 func writeJSON(to io.Writer, report *Report) error {
 	type result struct {
 		*runner.Result
@@ -84,11 +107,19 @@ func writeJSON(to io.Writer, report *Report) error {
 		Error  string `json:"error,omitempty"`
 	}
 	list := struct {
-		Cases   int      `json:"cases"`
-		Failed  int      `json:"failed"`
-		Took    string   `json:"took"`
-		Results []result `json:"results"`
+		Cases     int      `json:"cases"`
+		Failed    int      `json:"failed"`
+		Took      string   `json:"took"`
+		Results   []result `json:"results"`
+		Coverage  *measure `json:"coverage,omitempty"`
+		Mutations *measure `json:"mutations,omitempty"`
 	}{Cases: len(report.Results), Failed: report.Failed(), Took: report.Took.String(), Results: []result{}}
+	if report.Coverage != nil {
+		list.Coverage = &measure{Percent: report.CoveragePercent(), Points: report.Coverage}
+	}
+	if report.Mutated {
+		list.Mutations = &measure{Percent: report.MutationPercent(), Mutations: report.Mutations}
+	}
 	for _, r := range report.Results {
 		one := result{Result: r, Passed: r.Passed(), Took: r.Took.String()}
 		if r.Err != nil {
@@ -112,13 +143,25 @@ type junitSuites struct {
 }
 
 type junitSuite struct {
-	Name     string      `xml:"name,attr"`
-	File     string      `xml:"file,attr"`
-	Tests    int         `xml:"tests,attr"`
-	Failures int         `xml:"failures,attr"`
-	Errors   int         `xml:"errors,attr"`
-	Time     string      `xml:"time,attr"`
-	Cases    []junitCase `xml:"testcase"`
+	Name     string `xml:"name,attr"`
+	File     string `xml:"file,attr"`
+	Tests    int    `xml:"tests,attr"`
+	Failures int    `xml:"failures,attr"`
+	Errors   int    `xml:"errors,attr"`
+	Time     string `xml:"time,attr"`
+	// Properties and Out are the coverage and the mutations, which are in a suite without cases.
+	Properties *junitProperties `xml:"properties,omitempty"`
+	Cases      []junitCase      `xml:"testcase"`
+	Out        string           `xml:"system-out,omitempty"`
+}
+
+type junitProperties struct {
+	All []junitProperty `xml:"property"`
+}
+
+type junitProperty struct {
+	Name  string `xml:"name,attr"`
+	Value string `xml:"value,attr"`
 }
 
 type junitCase struct {
@@ -157,6 +200,9 @@ func writeJUnit(to io.Writer, report *Report) error {
 		suite.Time = seconds(took)
 		suites.Suites = append(suites.Suites, suite)
 	}
+	if measured := report.measured(); measured != nil {
+		suites.Suites = append(suites.Suites, *measured)
+	}
 	if _, err := io.WriteString(to, xml.Header); err != nil {
 		return err
 	}
@@ -167,6 +213,25 @@ func writeJUnit(to io.Writer, report *Report) error {
 	}
 	_, err := io.WriteString(to, "\n")
 	return err
+}
+
+// measured returns the suite with the coverage and the mutations, or nil if neither is measured.
+func (r *Report) measured() *junitSuite {
+	properties := &junitProperties{}
+	if r.Coverage != nil {
+		properties.All = append(properties.All, junitProperty{"coverage", fmt.Sprintf("%.1f", r.CoveragePercent())})
+	}
+	if r.Mutated {
+		properties.All = append(properties.All, junitProperty{"mutations", fmt.Sprintf("%.1f", r.MutationPercent())})
+	}
+	if len(properties.All) == 0 {
+		return nil
+	}
+	var out strings.Builder
+	for _, m := range r.marks() {
+		fmt.Fprintf(&out, "%s:%d: %s: %s\n", m.path, m.line, m.title, m.text)
+	}
+	return &junitSuite{Name: "policies", Time: seconds(0), Properties: properties, Out: out.String()}
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
@@ -205,6 +270,11 @@ func writeGitHub(to io.Writer, report *Report) error {
 			return err
 		}
 	}
+	for _, m := range report.marks() {
+		if _, err := fmt.Fprintf(to, "::warning file=%s,line=%d,title=%s::%s\n", Property(m.path), m.line, Property(m.title), Data(m.text)); err != nil {
+			return err
+		}
+	}
 	_, err := fmt.Fprintln(to, report.summary())
 	return err
 }
@@ -237,6 +307,7 @@ func writeText(to io.Writer, report *Report) error {
 	for _, results := range report.tests() {
 		report.test(&out, results)
 	}
+	report.measures(&out)
 	fmt.Fprintln(&out, report.summary())
 	_, err := io.WriteString(to, out.String())
 	return err

@@ -15,21 +15,27 @@ type Condition struct {
 	Expression string
 	// Offset is the offset of the condition in the expression, in characters. For a call, it is that of the parenthesis.
 	Offset int
+	// Whole is true if the condition, or its negation, is the whole expression: has() alone is such a condition.
+	Whole bool
 
 	node int64
 }
 
-// conditionsOf returns the conditions of an expression. The expression itself isn't one.
+// conditionsOf returns the conditions of an expression.
 func conditionsOf(parsed *ast.AST) []Condition {
-	c := &conditions{info: parsed.SourceInfo()}
+	c := &conditions{info: parsed.SourceInfo(), whole: parsed.Expr()}
+	for c.whole.Kind() == ast.CallKind && c.whole.AsCall().FunctionName() == operators.LogicalNot {
+		c.whole = c.whole.AsCall().Args()[0]
+	}
 	c.visit(parsed.Expr(), false)
 	slices.SortStableFunc(c.all, func(a, b Condition) int { return a.Offset - b.Offset })
 	return c.all
 }
 
 type conditions struct {
-	info *ast.SourceInfo
-	all  []Condition
+	info  *ast.SourceInfo
+	whole ast.Expr
+	all   []Condition
 }
 
 // visit adds the conditions within an expression. The argument decides is true if the expression is one itself.
@@ -97,7 +103,7 @@ func (c *conditions) add(e ast.Expr) {
 	if err != nil {
 		return // the parser has made a node without a text
 	}
-	c.all = append(c.all, Condition{text, c.start(e), e.ID()})
+	c.all = append(c.all, Condition{text, c.start(e), e.ID() == c.whole.ID(), e.ID()})
 }
 
 // start returns the least offset of an expression and its parts, because the offset of an operator isn't that of its

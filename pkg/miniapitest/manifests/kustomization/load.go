@@ -47,7 +47,11 @@ func load(ctx context.Context, reader manifests.Reader, path string, in io.Reade
 		if err != nil {
 			return nil, fmt.Errorf("kustomization %s: %w; to apply the files as they are, name them, as in %s", path, err, filepath.Join(path, "*.yaml"))
 		}
-		return reader.Decode("kustomization "+path, built)
+		objects, err := reader.Decode("kustomization "+path, built)
+		for i := range objects {
+			objects[i].File = path
+		}
+		return objects, err
 	}
 	return reader.Load(path)
 }

@@ -78,6 +78,16 @@ func (j *judged) judge(ctx context.Context) error {
 			return err
 		}
 	}
+	if j.session.mutated {
+		return nil
+	}
+	if tell := j.session.runner.Recorded; tell != nil {
+		recorded, err := j.record(ctx)
+		if err != nil {
+			return err
+		}
+		tell(j.Result, j.session.objects, recorded)
+	}
 	if len(j.Findings) == 0 && !j.session.runner.Timelines {
 		return nil
 	}

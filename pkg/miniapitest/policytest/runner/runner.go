@@ -8,13 +8,14 @@ package runner
 import (
 	"context"
 	"errors"
-	"fmt"
 	"regexp"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/policytest/testfile"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 )
 
 // Runner runs test files.
@@ -29,8 +30,18 @@ type Runner struct {
 	Timelines bool
 	// Done, if set, is called with each result, from several goroutines.
 	Done func(*Result)
+	// Recorded, if set, is called with each result, the installed objects, and the server's record of the request with the
+	// branches of expressions, from several goroutines. The record is nil if the server has refused the request before
+	// admission and authorization.
+	Recorded func(result *Result, installed []manifests.Object, request *trace.Request)
 	// Log, if set, is called with each line of the servers' logs and of the webhooks' programs.
 	Log func(line string)
+	// Keep keeps the servers for later calls of Run and Do, which are then faster. The caller must call Close.
+	Keep bool
+
+	// workers have the kept servers, of the process with these options.
+	workers []*worker
+	process string
 }
 
 // Result is the result of a case.
@@ -93,89 +104,42 @@ func (r *Result) Lines() []string {
 // Run runs the cases of files, and returns the results in the order of the files. The error joins the errors of files whose
 // cases couldn't be run.
 func (r *Runner) Run(ctx context.Context, files []*testfile.File) ([]*Result, error) {
-	all := make([]*ran, len(files))
+	results, errs := make([][]*Result, len(files)), make([]error, len(files))
+	var jobs []*Job
 	for i, file := range files {
-		all[i] = &ran{file: file}
-		all[i].err = all[i].plan(ctx, r.Select)
+		cases, err := r.Plan(file)
+		errs[i] = err
+		if len(cases) > 0 {
+			jobs = append(jobs, &Job{File: file, Cases: cases, Do: func(ctx context.Context, s *Session) error {
+				for _, planned := range cases {
+					if ctx.Err() != nil {
+						return nil
+					}
+					result, err := s.Run(ctx, planned)
+					if err != nil {
+						return err
+					}
+					results[i] = append(results[i], result)
+					if r.Done != nil {
+						r.Done(result)
+					}
+				}
+				return nil
+			}})
+		}
 	}
-	// Servers of one process must agree on some options, so files with other options wait.
-	for _, alike := range grouped(all) {
-		r.runAlike(ctx, alike)
-	}
-	var results []*Result
-	var errs []error
-	for _, one := range all {
-		results = append(results, one.results...)
-		errs = append(errs, one.err)
-	}
-	return results, errors.Join(append(errs, context.Cause(ctx))...)
+	err := r.Do(ctx, jobs)
+	return slices.Concat(results...), errors.Join(errors.Join(errs...), err)
 }
 
-// ran is a file with its plan and its results.
-type ran struct {
-	file    *testfile.File
-	planned []*testfile.Planned
-	results []*Result
-	err     error
-}
-
-// plan reads the objects of the file's cases, and keeps the selected cases.
-func (one *ran) plan(ctx context.Context, selected *regexp.Regexp) error {
-	planned, err := one.file.Plan()
+// Plan returns the selected cases of a file, with the objects that they name.
+func (r *Runner) Plan(file *testfile.File) ([]*testfile.Planned, error) {
+	all, err := file.Plan()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, p := range planned {
-		if selected == nil || selected.MatchString(one.file.Title()+"/"+p.Name) {
-			one.planned = append(one.planned, p)
-		}
-	}
-	return context.Cause(ctx)
-}
-
-// grouped returns the files with cases, in groups whose servers can run at the same time in one process.
-func grouped(all []*ran) [][]*ran {
-	var groups [][]*ran
-	byProcess := map[string]int{}
-	for _, one := range all {
-		if one.err != nil || len(one.planned) == 0 {
-			continue
-		}
-		key := processKey(one.file)
-		at, known := byProcess[key]
-		if !known {
-			at = len(groups)
-			byProcess[key] = at
-			groups = append(groups, nil)
-		}
-		groups[at] = append(groups[at], one)
-	}
-	return groups
-}
-
-// processKey returns a text that is equal for files whose servers can run at the same time in one process.
-func processKey(f *testfile.File) string {
-	return fmt.Sprint(f.Server.EmulatedVersion, f.Server.FeatureGates)
-}
-
-// runAlike runs the cases of files, each on one of Parallel servers.
-func (r *Runner) runAlike(ctx context.Context, all []*ran) {
-	next := make(chan *ran)
-	var running sync.WaitGroup
-	for range min(max(r.Parallel, 1), len(all)) {
-		running.Add(1)
-		go func() {
-			defer running.Done()
-			w := &worker{Runner: r}
-			for one := range next {
-				one.err = errors.Join(w.run(ctx, one), context.Cause(ctx))
-			}
-			w.stop()
-		}()
-	}
-	for _, one := range all {
-		next <- one
-	}
-	close(next)
-	running.Wait()
+	selected := slices.DeleteFunc(all, func(p *testfile.Planned) bool {
+		return r.Select != nil && !r.Select.MatchString(file.Title()+"/"+p.Name)
+	})
+	return selected, nil
 }

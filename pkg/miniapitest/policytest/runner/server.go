@@ -52,6 +52,9 @@ func (r *Runner) start(ctx context.Context, file *testfile.File, audited bool) (
 		Controllers: controllers, FeatureGates: file.Server.FeatureGates, EmulatedVersion: file.Server.EmulatedVersion,
 		Flags: flagsOf(file), ExemptGroup: exemptGroup,
 	}
+	if r.Recorded != nil {
+		d.Flags = append(d.Flags, "--trace-branches")
+	}
 	if file.Server.Controllers != nil {
 		d.Controllers = file.Server.Controllers
 	}

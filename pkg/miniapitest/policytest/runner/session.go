@@ -22,6 +22,8 @@ type Session struct {
 	// objects are the installed objects, and snapshot is the server with them.
 	objects  []manifests.Object
 	snapshot engine.Snapshot
+	// mutated is true while a mutant is in place of an installed object. Results then need no explanation.
+	mutated bool
 }
 
 // Open starts a server for a file, and installs what the file names. The argument cases has the cases that the caller is

@@ -310,5 +310,5 @@ func (f *File) objects(object Object, field string) ([]manifests.Object, error) 
 	if object.Inline.GetAPIVersion() == "" || object.Inline.GetKind() == "" {
 		return nil, f.fail(object.Line, field, "apiVersion and kind must be set, as in apiVersion: v1 and kind: Pod")
 	}
-	return []manifests.Object{{Unstructured: object.Inline.DeepCopy(), Source: fmt.Sprintf("%s:%d", f.Path, object.Line)}}, nil
+	return []manifests.Object{{Unstructured: object.Inline.DeepCopy(), Source: fmt.Sprintf("%s:%d", f.Path, object.Line), File: f.Path}}, nil
 }
