@@ -23,18 +23,18 @@ import (
 
 // Reach knows which cases reach which objects and expressions. Several goroutines may use it.
 type Reach struct {
-	mu sync.Mutex
-	// installed are the objects of each test, and reached the names of the cases that evaluate an expression, as
-	// KIND/NAME and the path of its field.
+	mu    sync.Mutex
 	tests map[test]*reached
 }
 
 // test is a test of a file.
 type test struct{ path, title string }
 
+// reached is what the cases of a test reach.
 type reached struct {
 	installed []manifests.Object
-	by        map[string]map[string]bool
+	// by has the names of the cases that evaluate an expression, by KIND/NAME of its object and the path of its field.
+	by map[string]map[string]bool
 }
 
 // Add adds what the request of a case reached. The request may be nil.
@@ -137,8 +137,10 @@ type state struct {
 	done   func(n, of int)
 }
 
-// try tries mutations on a server. It passes over those that another test has noticed.
+// try tries mutations on a server. It passes over those that another test has noticed. A case that has noticed a mutation
+// probably notices the next one, so it runs first.
 func (s *state) try(ctx context.Context, session *runner.Session, file *testfile.File, known *reached, cases []*testfile.Planned, mutations []*Mutation) error {
+	cases = slices.Clone(cases)
 	for _, m := range mutations {
 		if ctx.Err() != nil {
 			return nil
@@ -156,6 +158,8 @@ func (s *state) try(ctx context.Context, session *runner.Session, file *testfile
 			m.refused, m.reached = err != nil, m.reached || len(may) > 0
 			if result != nil {
 				m.Noticed = file.Title() + "/" + result.Name
+				at := slices.IndexFunc(cases, func(c *testfile.Planned) bool { return c.Name == result.Name })
+				cases[0], cases[at] = cases[at], cases[0]
 			}
 			s.mu.Unlock()
 		}
