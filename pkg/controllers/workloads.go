@@ -5,9 +5,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/deployment"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/endpointslice"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/job"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/persistentvolume"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/replicaset"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/statefulset"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/ttlafterfinished"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/volumeprotection"
 )
 
 // workloads are the controllers that give workloads their pods, and what pods need.
@@ -20,4 +22,7 @@ var workloads = []controller{
 	{Workloads, "cronjob-controller", cronjob.Account, "cronjob", addCronJob},
 	{Workloads, "ttl-after-finished-controller", ttlafterfinished.Account, "ttl-after-finished", addTTLAfterFinished},
 	{Workloads, "endpointslice-controller", endpointslice.Account, "endpointslice", addEndpointSlices},
+	{Workloads, "persistentvolume-binder-controller", persistentvolume.Account, "persistentvolume-binder", addVolumes},
+	{Workloads, "persistentvolumeclaim-protection-controller", volumeprotection.ClaimAccount, "pvc-protection", addClaimProtection},
+	{Workloads, "persistentvolume-protection-controller", volumeprotection.VolumeAccount, "pv-protection", addVolumeProtection},
 }

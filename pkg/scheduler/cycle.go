@@ -23,6 +23,7 @@ type owners struct {
 type cycle struct {
 	*cluster
 	owners     owners
+	storage    storage
 	namespaces corelisters.NamespaceLister
 	pod        *podInfo
 

@@ -1,6 +1,11 @@
 package scheduler
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // maxScore is the highest score that a plugin gives to a node.
 const maxScore = 100
@@ -23,6 +28,8 @@ type plugin struct {
 	// called when the waiting pod changes.
 	afterPod    func(pod, before, after *podInfo) bool
 	afterItself func(before, after *podInfo) bool
+	// afterVolume is called when a StorageClass, a PersistentVolume or a PersistentVolumeClaim has changed.
+	afterVolume func(pod *podInfo, changed metav1.Object) bool
 }
 
 // plugins has the plugins in the order in which they are asked.
@@ -34,6 +41,7 @@ var plugins = []plugin{
 	{name: "NodePorts", filter: refusePorts, afterNode: isNew, afterPod: portsAfterPod},
 	{name: "NodeResourcesFit", filter: refuseResources, score: scoreLeastAllocated, weight: 1, afterNode: resourcesAfterNode,
 		afterPod: resourcesAfterPod, afterItself: resourcesAfterItself},
+	{name: volumeBinding, filter: refuseVolumes, afterNode: labelsAfterNode, afterVolume: volumesAfterVolume},
 	{name: "PodTopologySpread", filter: refuseSkew, score: scoreSpread, weight: 2, afterNode: spreadAfterNode, afterPod: spreadAfterPod,
 		afterItself: spreadAfterItself},
 	{name: "InterPodAffinity", filter: refusePodAffinity, score: scorePodAffinity, weight: 2, afterNode: podAffinityAfterNode,
@@ -53,6 +61,10 @@ type refusal struct {
 }
 
 func isNew(_ *podInfo, before, after *corev1.Node) bool { return before == nil && after != nil }
+
+func labelsAfterNode(_ *podInfo, before, after *corev1.Node) bool {
+	return after != nil && (before == nil || !maps.Equal(before.Labels, after.Labels))
+}
 
 // toPercent scales scores so that the highest becomes maxScore.
 func toPercent(scores []int64) {

@@ -37,10 +37,17 @@ const (
 // Config has the dependencies of a scheduler.
 type Config struct {
 	Runner *work.Runner
-	// Client binds pods, writes their status, and deletes preempted pods. Events records Events.
-	Client    corev1client.PodsGetter
+	// Client binds pods and volumes, writes the status of pods, and deletes preempted pods. Events records Events.
+	Client    Client
 	Events    eventsv1client.EventsV1Interface
 	Informers informers.SharedInformerFactory
+}
+
+// Client makes the requests of a scheduler.
+type Client interface {
+	corev1client.PodsGetter
+	corev1client.PersistentVolumesGetter
+	corev1client.PersistentVolumeClaimsGetter
 }
 
 // New starts a scheduler. The function forget must be called when the informers know the objects of a restored snapshot.
@@ -50,6 +57,7 @@ func New(config Config) (forget func(), err error) {
 		Client:     config.Client,
 		events:     newRecorder(config.Runner.Life(), config.Events),
 		owners:     owners{core.Services().Lister(), core.ReplicationControllers().Lister(), apps.ReplicaSets().Lister(), apps.StatefulSets().Lister()},
+		storage:    storage{core.PersistentVolumeClaims().Lister(), core.PersistentVolumes().Lister(), config.Informers.Storage().V1().StorageClasses().Lister()},
 		namespaces: core.Namespaces().Lister(), budgets: config.Informers.Policy().V1().PodDisruptionBudgets().Lister(),
 		cluster: newCluster(), queue: newQueue(), outcomes: map[types.UID]*outcome{},
 	}
@@ -59,6 +67,9 @@ func New(config Config) (forget func(), err error) {
 	defer s.mu.Unlock()
 	s.synced, err = work.Follow(
 		work.Events{Informer: core.Namespaces().Informer()},
+		work.Events{Informer: core.PersistentVolumes().Informer(), Changed: s.volumeChanged},
+		work.Events{Informer: core.PersistentVolumeClaims().Informer(), Changed: s.volumeChanged},
+		work.Events{Informer: config.Informers.Storage().V1().StorageClasses().Informer(), Changed: s.volumeChanged},
 		work.Events{Informer: core.Nodes().Informer(), Changed: s.nodeChanged, Deleted: s.nodeDeleted},
 		work.Events{Informer: core.Pods().Informer(), Changed: s.podChanged, Deleted: s.podDeleted},
 	)
@@ -68,13 +79,14 @@ func New(config Config) (forget func(), err error) {
 // scheduler has the record of nodes and pods, the queue, and the requests to make. All are guarded by mu, also while a
 // cycle runs.
 type scheduler struct {
-	Client     corev1client.PodsGetter
+	Client     Client
 	events     *recorder
 	owners     owners
+	storage    storage
 	namespaces corelisters.NamespaceLister
 	budgets    policylisters.PodDisruptionBudgetLister
 
-	// synced tells when the scheduler knows the namespaces, nodes and pods that existed at the start.
+	// synced tells when the scheduler knows the namespaces, volumes, nodes and pods that existed at the start.
 	synced []cache.DoneChecker
 
 	// cycles has its only key when a pod may have to be scheduled. writes has the pods with an outcome.
@@ -106,6 +118,20 @@ func (s *scheduler) nodeDeleted(o metav1.Object) {
 	defer s.mu.Unlock()
 	s.cluster.removeNode(before.Name)
 	s.helpByNode(before, nil)
+}
+
+// volumeChanged handles a changed StorageClass, PersistentVolume or PersistentVolumeClaim.
+func (s *scheduler) volumeChanged(o metav1.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.help(func(p plugin, w *waiting) bool { return p.afterVolume != nil && p.afterVolume(w.podInfo, o) })
+	if claim, ok := o.(*corev1.PersistentVolumeClaim); ok && isBound(claim) {
+		for uid, outcome := range s.outcomes { // pods that are bound after their claims
+			if outcome.node != "" && outcome.pod.usesClaim(claim) {
+				s.writes.Add(uid)
+			}
+		}
+	}
 }
 
 func (s *scheduler) helpByNode(before, after *corev1.Node) {
@@ -229,6 +255,7 @@ func (s *scheduler) podDeleted(o metav1.Object) {
 			s.helpByPod(w.podInfo, nil)
 		}
 	}
+	delete(s.outcomes, pod.UID)
 	if before := s.cluster.unassign(pod.UID); before != nil {
 		s.helpByPod(before, nil)
 	}
@@ -285,7 +312,7 @@ func (s *scheduler) scheduleNext() (after time.Duration, left bool) {
 		s.events.warn(w.Pod, "skip schedule deleting pod: "+w.Namespace+"/"+w.Name)
 		return 0, true
 	}
-	c := &cycle{cluster: &s.cluster, owners: s.owners, namespaces: s.namespaces, pod: w.podInfo}
+	c := &cycle{cluster: &s.cluster, owners: s.owners, storage: s.storage, namespaces: s.namespaces, pod: w.podInfo}
 	if len(s.cluster.existing) == 0 {
 		s.refuse(w, nil, "no nodes available to schedule pods", nil, false)
 		return 0, true

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +23,8 @@ type outcome struct {
 	// node is the chosen node. waited is the pod as it was in the queue.
 	node   string
 	waited *waiting
+	// since is when the claims of the pod began to be bound, or zero.
+	since time.Time
 
 	// The other fields are those of a pod that no node takes. nominated is the node for which it waits.
 	reason, message, nominated string
@@ -39,14 +42,12 @@ func (s *scheduler) write(ctx context.Context, uid types.UID) (time.Duration, er
 	if o == nil {
 		return 0, nil
 	}
-	var err error
-	if o.node != "" {
-		err = s.bind(ctx, o)
-	} else {
-		err = s.explain(ctx, o)
-	}
-	if err != nil {
-		return 0, err
+	if o.node == "" {
+		if err := s.explain(ctx, o); err != nil {
+			return 0, err
+		}
+	} else if again, err := s.bind(ctx, o); again > 0 || err != nil {
+		return again, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,35 +60,48 @@ func (s *scheduler) write(ctx context.Context, uid types.UID) (time.Duration, er
 	return 0, nil
 }
 
-// bind binds a pod. If the server refuses the binding, the pod is scheduled again.
-func (s *scheduler) bind(ctx context.Context, o *outcome) error {
-	err := s.Client.Pods(o.pod.Namespace).Bind(ctx, &corev1.Binding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: o.pod.Namespace, Name: o.pod.Name, UID: o.pod.UID},
-		Target:     corev1.ObjectReference{Kind: "Node", Name: o.node},
-	}, metav1.CreateOptions{})
+// bind binds a pod, after its claims. If that fails, the pod is scheduled again. If the claims aren't bound yet, bind
+// returns the time that they have left.
+func (s *scheduler) bind(ctx context.Context, o *outcome) (again time.Duration, err error) {
+	by := "running PreBind plugin " + strconv.Quote(volumeBinding)
+	if again, err = s.bindClaims(ctx, o); err == nil && again > 0 {
+		return again, nil
+	}
+	if err == nil {
+		by = `running Bind plugin "DefaultBinder"`
+		err = s.Client.Pods(o.pod.Namespace).Bind(ctx, &corev1.Binding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: o.pod.Namespace, Name: o.pod.Name, UID: o.pod.UID},
+			Target:     corev1.ObjectReference{Kind: "Node", Name: o.node},
+		}, metav1.CreateOptions{})
+	}
 	if err == nil {
 		s.events.tell(o.pod.Pod, "Scheduled", "Binding", fmt.Sprintf("Successfully assigned %s/%s to %s", o.pod.Namespace, o.pod.Name, o.node))
-		return nil
+		return 0, nil
 	}
 	if ctx.Err() != nil {
-		return err
+		return 0, err
 	}
+	s.bindingFailed(o, fmt.Errorf("%s: %w", by, err))
+	return 0, nil
+}
+
+// bindingFailed lets a pod be scheduled again after an error.
+func (s *scheduler) bindingFailed(o *outcome, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if assumed := s.cluster.pods[o.pod.UID]; assumed != o.pod {
-		return nil // the pod is bound already, or deleted
+		return // the pod is bound already, or deleted
 	}
 	s.cluster.unassign(o.pod.UID)
 	s.helpByPod(o.pod, nil)
 	if apierrors.IsNotFound(err) {
-		return nil
+		return
 	}
 	o.waited.podInfo = o.pod
 	s.queue.pods[o.pod.UID] = o.waited
 	s.queue.fail(o.waited)
 	s.cycles.Add(struct{}{})
-	s.record(&outcome{pod: o.pod, reason: corev1.PodReasonSchedulerError, message: fmt.Sprintf("running Bind plugin %q: %v", "DefaultBinder", err)})
-	return nil
+	s.record(&outcome{pod: o.pod, reason: corev1.PodReasonSchedulerError, message: err.Error()})
 }
 
 // explain writes into the status of a pod why it has no node, and deletes the victims of the pod.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/klog/v2"
 
+	"github.com/miniapi-dev/miniapi/pkg/controllers/persistentvolume"
 	"github.com/miniapi-dev/miniapi/pkg/ondemand"
 	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
 	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
@@ -323,6 +324,9 @@ func clusterConfig(c *Config) bootstrap.Config {
 		RequestHeader: c.authentication.RequestHeader,
 		Served:        c.options.enabled.ResourceEnabled,
 		Aggregated:    c.options.Controllers.Has("clusterrole-aggregation-controller"),
+	}
+	if c.options.Controllers.Has("persistentvolume-binder-controller") {
+		config.StorageClass = persistentvolume.DefaultClass()
 	}
 	// kube-apiserver makes no authority of front proxies. A command line of kube-apiserver publishes one with its first
 	// APIService.

@@ -52,6 +52,7 @@ func tasks(ctx context.Context, client kubernetes.Interface, config Config) []ta
 	return []task{
 		{config.served(rbacResources...), false, func() error { return ensureRBAC(ctx, client) }},
 		{config.served(priorityClasses...), false, func() error { return ensurePriorityClasses(ctx, client) }},
+		{config.hasStorageClass(), false, func() error { return create(ctx, config.StorageClass, client.StorageV1().StorageClasses().Create) }},
 		{config.served(flowControlResources...), false, func() error { return ensureFlowControl(ctx, client) }},
 		{true, false, func() error { return ensureTokenTracking(ctx, client.CoreV1().ConfigMaps(metav1.NamespaceSystem)) }},
 		{true, true, func() error { return EnsureTrust(ctx, client.CoreV1().ConfigMaps(metav1.NamespaceSystem), config) }},

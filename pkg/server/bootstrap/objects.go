@@ -14,6 +14,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -44,6 +45,8 @@ type Config struct {
 	// Aggregated makes Objects fill in the rules of the cluster roles that have an aggregationRule. Otherwise a
 	// controller of kube-controller-manager fills in these rules.
 	Aggregated bool
+	// StorageClass is a StorageClass that the cluster has, or nil.
+	StorageClass *storagev1.StorageClass
 }
 
 // served tells whether all of the resources are served.
@@ -56,12 +59,15 @@ func (c Config) served(resources ...schema.GroupVersionResource) bool {
 	return true
 }
 
+func (c Config) hasStorageClass() bool { return c.StorageClass != nil && c.served(storageClasses...) }
+
 // --runtime-config can turn these resources off. If a resource in one of these lists is off, the server creates no
 // objects of that list. All other objects of this package are in the core group.
 var (
 	rbacResources        = resourcesOf(rbacv1.SchemeGroupVersion, "clusterroles", "clusterrolebindings", "roles", "rolebindings")
 	priorityClasses      = resourcesOf(schedulingv1.SchemeGroupVersion, "priorityclasses")
 	flowControlResources = resourcesOf(flowcontrolv1.SchemeGroupVersion, "prioritylevelconfigurations", "flowschemas")
+	storageClasses       = resourcesOf(storagev1.SchemeGroupVersion, "storageclasses")
 	serviceCIDRs         = resourcesOf(networkingv1.SchemeGroupVersion, "servicecidrs")
 	endpointSlices       = resourcesOf(discoveryv1.SchemeGroupVersion, "endpointslices")
 )
@@ -136,6 +142,9 @@ func Objects(config Config) ([]runtime.Object, error) {
 	if config.served(flowControlResources...) {
 		objects = appendAll(objects, PriorityLevelConfigurations())
 		objects = appendAll(objects, FlowSchemas())
+	}
+	if config.hasStorageClass() {
+		objects = append(objects, config.StorageClass)
 	}
 	objects = append(objects, trust, tokenTracking(time.Now()))
 	if config.hasService() {

@@ -1,0 +1,114 @@
+package persistentvolume
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/reference"
+	"k8s.io/component-helpers/storage/volume"
+	"k8s.io/utils/ptr"
+)
+
+// Provisioner is the provisioner of StorageClasses whose volumes only pretend to be storage.
+const Provisioner = "miniapi.dev/pretended"
+
+// defaultClassAnnotation is the annotation of the StorageClass for claims that name none.
+const defaultClassAnnotation = "storageclass.kubernetes.io/is-default-class"
+
+// DefaultClass returns a default StorageClass of pretended volumes.
+func DefaultClass() *storagev1.StorageClass {
+	return &storagev1.StorageClass{
+		ObjectMeta:  metav1.ObjectMeta{Name: "standard", Annotations: map[string]string{defaultClassAnnotation: "true"}},
+		Provisioner: Provisioner,
+	}
+}
+
+// defaultClass returns the newest StorageClass that is a default, or nil.
+func (b *binder) defaultClass() *storagev1.StorageClass {
+	all, err := b.classes.List(labels.Everything())
+	if err != nil {
+		return nil // the error is impossible: the classes are read from a store
+	}
+	all = slices.DeleteFunc(all, func(class *storagev1.StorageClass) bool {
+		return class.Annotations[defaultClassAnnotation] != "true" && class.Annotations["storageclass.beta.kubernetes.io/is-default-class"] != "true"
+	})
+	if len(all) == 0 {
+		return nil
+	}
+	return slices.MinFunc(all, func(a, b *storagev1.StorageClass) int {
+		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// provision makes a volume for a claim, or asks the provisioner of the claim's class to make one.
+func (b *binder) provision(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	name := volume.GetPersistentVolumeClaimClass(claim)
+	class, err := b.classes.Get(name)
+	if err != nil {
+		b.Events.Warn(claim, "ProvisioningFailed", "storageclass.storage.k8s.io %q not found", name)
+		return nil
+	}
+	if class.Provisioner == volume.NotSupportedProvisioner {
+		return nil
+	}
+	changed := claim.DeepCopy()
+	for _, annotation := range []string{volume.AnnBetaStorageProvisioner, volume.AnnStorageProvisioner} {
+		metav1.SetMetaDataAnnotation(&changed.ObjectMeta, annotation, class.Provisioner)
+	}
+	if !maps.Equal(claim.Annotations, changed.Annotations) {
+		if claim, err = b.Client.PersistentVolumeClaims(claim.Namespace).Update(ctx, changed, metav1.UpdateOptions{}); err != nil {
+			return err
+		}
+	}
+	if class.Provisioner != Provisioner {
+		b.Events.Tell(claim, "ExternalProvisioning", "Waiting for a volume to be created either by the external provisioner '%s' "+
+			"or manually by the system administrator. If volume creation is delayed, please verify that "+
+			"the provisioner is running and correctly registered.", class.Provisioner)
+		return nil
+	}
+	pretended, err := pretend(claim, class)
+	if err != nil {
+		return err
+	}
+	_, err = b.Client.PersistentVolumes().Create(ctx, pretended, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	if err == nil {
+		b.Events.Tell(claim, "ProvisioningSucceeded", "Successfully provisioned volume %s using %s", pretended.Name, Provisioner)
+	}
+	return err
+}
+
+// pretend returns a volume for a claim. The volume refers to the claim. When the volume is there, the claim is bound.
+func pretend(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) (*corev1.PersistentVolume, error) {
+	claimRef, err := reference.GetReference(scheme.Scheme, claim)
+	if err != nil {
+		return nil, err
+	}
+	name := "pvc-" + string(claim.UID)
+	return &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{
+			volume.AnnBoundByController: "yes", volume.AnnDynamicallyProvisioned: Provisioner,
+		}},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity:    corev1.ResourceList{corev1.ResourceStorage: claim.Spec.Resources.Requests[corev1.ResourceStorage]},
+			AccessModes: claim.Spec.AccessModes, VolumeMode: claim.Spec.VolumeMode, MountOptions: class.MountOptions,
+			PersistentVolumeReclaimPolicy: ptr.Deref(class.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete),
+			StorageClassName:              class.Name, VolumeAttributesClassName: claim.Spec.VolumeAttributesClassName,
+			ClaimRef: claimRef,
+			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
+				Driver: Provisioner, VolumeHandle: cache.MetaObjectToName(claim).String(),
+			}},
+		},
+	}, nil
+}
