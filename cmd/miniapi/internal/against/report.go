@@ -10,6 +10,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/output"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/testreport"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 )
 
 // The effects of a policy, a webhook or a definition on an object.
@@ -278,8 +279,8 @@ func (r *Report) github(to io.Writer) error {
 	return err
 }
 
-// file returns the file of a source, which is FILE, document N.
+// file returns the file of a source.
 func file(source string) string {
-	name, _, _ := strings.Cut(source, ", document ")
+	name, _ := manifests.FileOf(source)
 	return name
 }

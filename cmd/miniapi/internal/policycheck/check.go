@@ -8,13 +8,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	"k8s.io/apiserver/pkg/cel/openapi/resolver"
 	"k8s.io/client-go/discovery"
@@ -25,6 +29,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace/resources"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/webhooktest/webhooksuite"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/registry/generatedopenapi"
 )
@@ -35,20 +40,44 @@ type Finding struct {
 	Source string `json:"source"`
 	Kind   string `json:"kind"`
 	Name   string `json:"name"`
+	// Line is the line of the field or, if the object lacks it, of the nearest field around it. It is 0 if the object isn't
+	// from a file.
+	Line int `json:"line,omitempty"`
 	// Field is the path of the field that is wrong, or "" if the text names it.
 	Field string `json:"field,omitempty"`
-	Text  string `json:"text"`
+	// Severity is Error for what can't work or harms the cluster, Warning, or Advice.
+	Severity string `json:"severity"`
+	// Text says what is wrong, and what would be right.
+	Text string `json:"text"`
 	// Refused is true if the server doesn't accept the object.
 	Refused bool `json:"refused,omitempty"`
 }
 
+// The severities of findings. Advice is about a recommendation that other reasons may outweigh.
+const (
+	Error   = string(webhooksuite.LevelError)
+	Warning = string(webhooksuite.LevelWarning)
+	Advice  = string(webhooksuite.LevelAdvice)
+)
+
 // String returns the finding on one line.
 func (f Finding) String() string {
-	text := f.Source + ": " + f.Kind + " " + f.Name + ": "
+	text := f.Source
+	if f.Line > 0 {
+		file, _ := manifests.FileOf(f.Source)
+		text = fmt.Sprintf("%s:%d", file, f.Line)
+	}
+	text += ": " + f.Severity + ": " + f.Kind + " " + f.Name + ": "
 	if f.Field != "" {
 		text += f.Field + ": "
 	}
 	return text + f.Text
+}
+
+// Read reports whether objects of a kind are read: those that are checked, and those that the checks depend on, which
+// are namespaces and roles.
+func Read(kind schema.GroupVersionKind) bool {
+	return Wanted(kind) || kind.Group == rbacv1.GroupName || kind.Group == "" && kind.Kind == "Namespace"
 }
 
 // Wanted reports whether objects of a kind are checked: custom resource definitions, and what configures admission.
@@ -57,12 +86,13 @@ func Wanted(kind schema.GroupVersionKind) bool {
 }
 
 // Check applies objects to a server, the definitions first, and returns what is wrong with them, in the order of the
-// objects.
-func Check(ctx context.Context, config *rest.Config, objects []manifests.Object) ([]Finding, error) {
+// objects. The argument older is a version of Kubernetes that the server can't emulate, or nil: of this version, Check
+// finds what is known about the policies.
+func Check(ctx context.Context, config *rest.Config, objects []manifests.Object, older *version.Version) ([]Finding, error) {
 	c := &checker{found: make([][]Finding, len(objects)), objects: objects}
 	for _, definitions := range []bool{true, false} {
 		for i, object := range objects {
-			if manifests.IsDefinition(object.GroupVersionKind()) != definitions {
+			if manifests.IsDefinition(object.GroupVersionKind()) != definitions || !Wanted(object.GroupVersionKind()) {
 				continue
 			}
 			if err := c.apply(ctx, config, i); err != nil {
@@ -85,12 +115,25 @@ func Check(ctx context.Context, config *rest.Config, objects []manifests.Object)
 			Combine(&resolver.ClientDiscoveryResolver{Discovery: client}),
 		RestMapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client)),
 	}
+	if c.grants, err = grantsOf(ctx, config, objects); err != nil {
+		return nil, err
+	}
 	for i := range objects {
 		c.check(i)
+		if older != nil {
+			c.older(i, older)
+		}
+	}
+	if err := c.webhooks(ctx); err != nil {
+		return nil, err
 	}
 	var all []Finding
-	for _, found := range c.found {
-		all = append(all, found...)
+	lines := manifests.Lines{}
+	for i, found := range c.found {
+		for _, finding := range found {
+			finding.Line = lines.Of(objects[i], finding.Field)
+			all = append(all, finding)
+		}
 	}
 	return all, nil
 }
@@ -102,40 +145,58 @@ type checker struct {
 	served []resources.Resource
 	// types compares expressions with the types of the objects that a policy matches.
 	types *validating.TypeChecker
+	// grants are the rules of all roles.
+	grants []rbacv1.PolicyRule
 }
 
+// add adds a warning.
 func (c *checker) add(i int, field, format string, args ...any) {
-	object := c.objects[i]
-	c.found[i] = append(c.found[i], Finding{Source: object.Source, Kind: object.GetKind(), Name: object.GetName(), Field: field, Text: fmt.Sprintf(format, args...)})
+	c.addAs(Warning, i, field, fmt.Sprintf(format, args...))
 }
+
+func (c *checker) addAs(severity string, i int, field, text string) {
+	object := c.objects[i]
+	c.found[i] = append(c.found[i], Finding{Source: object.Source, Kind: object.GetKind(), Name: object.GetName(), Field: field, Severity: severity, Text: text})
+}
+
+// fieldOfWarning is the path at the beginning of a warning of the server.
+var fieldOfWarning = regexp.MustCompile(`^(metadata|spec|webhooks)[][.\w]*: `)
 
 // apply applies an object. The refusal and the warnings of the server are findings, and any other error ends the check.
 func (c *checker) apply(ctx context.Context, config *rest.Config, i int) error {
 	object := c.objects[i]
-	applier := manifests.Applier{Config: config, Warn: func(_ manifests.Object, text string) { c.add(i, "", "%s", text) }}
+	applier := manifests.Applier{Config: config, Warn: func(_ manifests.Object, text string) {
+		field := strings.TrimSuffix(fieldOfWarning.FindString(text), ": ")
+		c.add(i, field, "%s", strings.TrimPrefix(text, field+": "))
+	}}
 	applier.SkipUnknown = func(manifests.Object) {
-		c.add(i, "apiVersion", "the server doesn't serve %s in %s", object.GetKind(), object.GetAPIVersion())
-		c.refused(i)
+		c.refuse(i, "apiVersion", fmt.Sprintf("the server doesn't serve %s in %s", object.GetKind(), object.GetAPIVersion()))
 	}
 	err := applier.Apply(ctx, []manifests.Object{object})
 	if err == nil || ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	text := err.Error()
 	var status apierrors.APIStatus
 	switch {
+	case errors.As(err, &status) && status.Status().Details != nil && len(status.Status().Details.Causes) > 0:
+		for _, cause := range status.Status().Details.Causes {
+			c.refuse(i, cause.Field, cause.Message)
+		}
 	case errors.As(err, &status):
-		text = status.Status().Message
-	case !manifests.IsDefinition(object.GroupVersionKind()): // the applier itself says why a definition isn't established
+		c.refuse(i, "", status.Status().Message)
+	case manifests.IsDefinition(object.GroupVersionKind()): // the applier itself says why a definition isn't established
+		c.refuse(i, "", err.Error())
+	default:
 		return err
 	}
-	c.add(i, "", "%s", text)
-	c.refused(i)
 	return nil
 }
 
-// refused marks the last finding of an object as a refusal.
-func (c *checker) refused(i int) { c.found[i][len(c.found[i])-1].Refused = true }
+// refuse adds a refusal of the server.
+func (c *checker) refuse(i int, field, text string) {
+	c.addAs(Error, i, field, text)
+	c.found[i][len(c.found[i])-1].Refused = true
+}
 
 func (c *checker) isRefused(i int) bool {
 	return slices.ContainsFunc(c.found[i], func(f Finding) bool { return f.Refused })
@@ -154,6 +215,7 @@ func (c *checker) check(i int) {
 			c.constraints(i, policy.Spec.MatchConstraints, "spec.matchConstraints")
 			c.bound(i, policy.Spec.ParamKind != nil)
 		}
+		c.authorizes(i)
 		if object.GetKind() == trace.ValidatingPolicy && !c.isRefused(i) {
 			for _, warning := range c.types.Check(policy) {
 				c.add(i, warning.FieldRef, "%s", warning.Warning)
@@ -175,6 +237,7 @@ func (c *checker) check(i int) {
 				}
 				c.selectors(i, webhook.NamespaceSelector, webhook.ObjectSelector, field)
 			}
+			c.authorizes(i)
 		}
 	}
 }

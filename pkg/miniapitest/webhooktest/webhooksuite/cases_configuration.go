@@ -90,7 +90,7 @@ func configurationCases() []Case {
 				case seconds == nil && h.Configuration.isBeta():
 					return &Finding{Seen: "no timeoutSeconds, which stands for 30 in v1beta1"}
 				case seconds == nil:
-					return nil
+					return &Finding{Seen: "no timeoutSeconds, which stands for 10"}
 				case *seconds < 1 || *seconds > 30:
 					return &Finding{Level: LevelError, Seen: fmt.Sprintf("timeoutSeconds %d: must be from 1 to 30", *seconds)}
 				case time.Duration(*seconds)*time.Second > defaultTimeout:
@@ -121,6 +121,12 @@ func configurationCases() []Case {
 		configurationCase("config.ownNamespace", LevelError, "It is recommended to exclude the namespace where your webhook is running with a namespaceSelector: a webhook might cause deadlocks for its own deployment if it intercepts resources required to start its own pods.", "Dynamic Admission Control, Avoiding deadlocks in self-hosted webhooks",
 			"Exclude the webhook's namespace by the matchExpression {key: kubernetes.io/metadata.name, operator: NotIn, values: [<its namespace>]} in namespaceSelector.",
 			func(h *Hook) *Finding { return deadlockFinding(h) }),
+		configurationCase("config.ownDeletion", LevelError, "It is recommended to exclude the namespace where your webhook is running with a namespaceSelector.", "Dynamic Admission Control, Avoiding deadlocks in self-hosted webhooks",
+			"Exclude the webhook's namespace by the matchExpression {key: kubernetes.io/metadata.name, operator: NotIn, values: [<its namespace>]} in namespaceSelector: when the namespace is deleted, the webhook is gone before the other objects are.",
+			func(h *Hook) *Finding { return deletionFinding(h) }),
+		configurationCase("config.controlPlane", LevelError, "If the webhook fails to be called, and failurePolicy is Fail, the request is rejected: the API server's own work must not depend on a webhook.", "Dynamic Admission Control, Failure policy",
+			"Leave the resource out of the rules, exclude its namespace by the matchExpression {key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system, kube-node-lease]} in namespaceSelector, or set failurePolicy to Ignore.",
+			func(h *Hook) *Finding { return controlPlaneFinding(h) }),
 		configurationCase("config.selectors", LevelAdvice, "objectSelector and namespaceSelector limit which requests are intercepted.", "Dynamic Admission Control, Matching requests: objectSelector",
 			"Add an objectSelector if users opt in by a label, a namespaceSelector if namespaces do, or matchConditions: each call that isn't made saves its latency.",
 			func(h *Hook) *Finding {
@@ -296,6 +302,90 @@ func deadlockFinding(h *Hook) *Finding {
 		f.Level = LevelWarning
 	}
 	return f
+}
+
+// blocks reports whether a failed call of the webhook refuses requests for all objects that its rules and its
+// namespaceSelector select.
+func (h *Hook) blocks() bool {
+	policy := h.Entry.FailurePolicy
+	ignores := policy != nil && *policy == admissionregistrationv1.Ignore || policy == nil && h.Configuration.isBeta()
+	return !ignores && isAll(h.Entry.ObjectSelector) && len(h.Entry.MatchConditions) == 0
+}
+
+// matches reports whether a rule of the webhook names a resource of a group, and one of its operations.
+func (h *Hook) matches(operation admissionregistrationv1.OperationType, group, resource string) bool {
+	name, subresource, isSubresource := strings.Cut(resource, "/")
+	names := []string{resource, "*/*"}
+	if isSubresource {
+		names = append(names, name+"/*", "*/"+subresource)
+	} else {
+		names = append(names, "*")
+	}
+	for i := range h.Entry.Rules {
+		rule := &h.Entry.Rules[i]
+		if rule.Scope != nil && *rule.Scope != admissionregistrationv1.AllScopes && (*rule.Scope == admissionregistrationv1.ClusterScope) != isOfCluster(resource) {
+			continue
+		}
+		if (slices.Contains(rule.Operations, operation) || slices.Contains(rule.Operations, admissionregistrationv1.OperationAll)) &&
+			(slices.Contains(rule.APIGroups, group) || slices.Contains(rule.APIGroups, "*")) &&
+			slices.ContainsFunc(names, func(name string) bool { return slices.Contains(rule.Resources, name) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// deletionFinding returns a finding if the deletion of the webhook's namespace, which ends the webhook, needs the webhook.
+func deletionFinding(h *Hook) *Finding {
+	service := h.Entry.ClientConfig.Service
+	if service == nil || !h.blocks() || !h.covers(service.Namespace) {
+		return nil
+	}
+	for _, deleted := range []struct{ group, resource string }{
+		{"", "pods"}, {"", "serviceaccounts"}, {"", "services"}, {"", "configmaps"}, {"", "secrets"}, {"", "endpoints"},
+		{"apps", "deployments"}, {"apps", "replicasets"}, {"apps", "statefulsets"}, {"apps", "daemonsets"}, {"discovery.k8s.io", "endpointslices"},
+	} {
+		if h.matches(admissionregistrationv1.Delete, deleted.group, deleted.resource) {
+			return &Finding{Seen: fmt.Sprintf("the webhook runs in the namespace %s, and is called for the deletion of %s there", service.Namespace, deleted.resource)}
+		}
+	}
+	return nil
+}
+
+// ownWork are requests without which the control plane stops, and what they are for. A resource of the cluster has no
+// namespace.
+var ownWork = []struct {
+	operation                  admissionregistrationv1.OperationType
+	group, resource, namespace string
+	purpose                    string
+}{
+	{admissionregistrationv1.Create, "authentication.k8s.io", "tokenreviews", "", "kubelets and aggregated API servers authenticate clients by them"},
+	{admissionregistrationv1.Create, "authorization.k8s.io", "subjectaccessreviews", "", "kubelets and aggregated API servers authorize clients by them"},
+	{admissionregistrationv1.Create, "", "nodes", "", "kubelets register by them"},
+	{admissionregistrationv1.Update, "", "nodes/status", "", "kubelets report the state of nodes"},
+	{admissionregistrationv1.Update, "coordination.k8s.io", "leases", "kube-node-lease", "kubelets show that their nodes are alive"},
+	{admissionregistrationv1.Update, "coordination.k8s.io", "leases", "kube-system", "controllers and schedulers elect a leader"},
+	{admissionregistrationv1.Create, "", "pods", "kube-system", "the network and DNS run in them"},
+	{admissionregistrationv1.Create, "", "events", "kube-system", "components report problems"},
+	{admissionregistrationv1.Create, "events.k8s.io", "events", "kube-system", "components report problems"},
+}
+
+// controlPlaneFinding returns a finding if a failure of the webhook stops the control plane's own work.
+func controlPlaneFinding(h *Hook) *Finding {
+	if !h.blocks() {
+		return nil
+	}
+	for _, work := range ownWork {
+		if !h.matches(work.operation, work.group, work.resource) || work.namespace != "" && !h.covers(work.namespace) {
+			continue
+		}
+		seen := fmt.Sprintf("a failure of the webhook refuses %s of %s", work.operation, work.resource)
+		if work.namespace != "" {
+			seen += " in " + work.namespace
+		}
+		return &Finding{Seen: seen + ": " + work.purpose}
+	}
+	return nil
 }
 
 // startsPods tells whether the rules match an object that must be written before a pod starts.
