@@ -1,10 +1,12 @@
 package controllers
 
 import (
+	autoscalingv2client "k8s.io/client-go/kubernetes/typed/autoscaling/v2"
 	batchv1client "k8s.io/client-go/kubernetes/typed/batch/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/controllers/cronjob"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/eventrecorder"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/horizontalpodautoscaler"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/job"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/ttlafterfinished"
 )
@@ -38,5 +40,26 @@ func addTTLAfterFinished(s *Set, c *clients) error {
 		Runner: s.runner,
 		Client: c.batch(),
 		Jobs:   c.informers.Batch().V1().Jobs().Informer(),
+	})
+}
+
+func addHorizontalPodAutoscaler(s *Set, c *clients) error {
+	scales, err := s.scales(c)
+	if err != nil {
+		return err
+	}
+	metrics, err := horizontalpodautoscaler.NewMetrics(c.account, s.env.Mapper, s.env.Discovery)
+	if err != nil {
+		return err
+	}
+	return horizontalpodautoscaler.New(horizontalpodautoscaler.Config{
+		Runner:      s.runner,
+		Client:      connect(c, c.account, autoscalingv2client.NewForConfig),
+		Events:      eventrecorder.NewRecorder(s.runner.Life(), c.core(), horizontalpodautoscaler.Account),
+		Mapper:      s.env.Mapper,
+		Scales:      scales,
+		Metrics:     metrics,
+		Autoscalers: c.informers.Autoscaling().V2().HorizontalPodAutoscalers().Informer(),
+		Pods:        c.informers.Core().V1().Pods().Informer(),
 	})
 }

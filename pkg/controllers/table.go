@@ -170,8 +170,13 @@ func addQuota(s *Set, c *clients) error {
 	return err
 }
 
+// scales makes a client of the subresource scale of all resources.
+func (s *Set) scales(c *clients) (scale.ScalesGetter, error) {
+	return scale.NewForConfig(c.account, s.env.Mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(s.env.Discovery))
+}
+
 func addDisruption(s *Set, c *clients) error {
-	scales, err := scale.NewForConfig(c.account, s.env.Mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(s.env.Discovery))
+	scales, err := s.scales(c)
 	if err != nil {
 		return err
 	}

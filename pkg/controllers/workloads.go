@@ -4,6 +4,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/cronjob"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/deployment"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/endpointslice"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/horizontalpodautoscaler"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/job"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/persistentvolume"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/replicaset"
@@ -20,6 +21,7 @@ var workloads = []controller{
 	{Workloads, "statefulset-controller", statefulset.Account, "statefulset", addStatefulSets},
 	{Workloads, "job-controller", job.Account, "job", addJob},
 	{Workloads, "cronjob-controller", cronjob.Account, "cronjob", addCronJob},
+	{Workloads, "horizontal-pod-autoscaler-controller", horizontalpodautoscaler.Account, "horizontalpodautoscaling", addHorizontalPodAutoscaler},
 	{Workloads, "ttl-after-finished-controller", ttlafterfinished.Account, "ttl-after-finished", addTTLAfterFinished},
 	{Workloads, "endpointslice-controller", endpointslice.Account, "endpointslice", addEndpointSlices},
 	{Workloads, "persistentvolume-binder-controller", persistentvolume.Account, "persistentvolume-binder", addVolumes},
