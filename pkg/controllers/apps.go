@@ -3,6 +3,7 @@ package controllers
 import (
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 
+	"github.com/miniapi-dev/miniapi/pkg/controllers/daemonset"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/deployment"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/eventrecorder"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/owned"
@@ -58,5 +59,17 @@ func addStatefulSets(s *Set, c *clients) error {
 		Revisions: c.informers.Apps().V1().ControllerRevisions().Informer(),
 		Pods:      c.informers.Core().V1().Pods().Informer(),
 		Claims:    c.informers.Core().V1().PersistentVolumeClaims().Informer(),
+	})
+}
+
+func addDaemonSets(s *Set, c *clients) error {
+	return daemonset.New(daemonset.Config{
+		Runner:      s.runner,
+		Client:      connect(c, c.account, appsv1client.NewForConfig),
+		Pods:        c.pods(s, daemonset.Component),
+		Sets:        c.informers.Apps().V1().DaemonSets().Informer(),
+		Revisions:   c.informers.Apps().V1().ControllerRevisions().Informer(),
+		PodInformer: c.informers.Core().V1().Pods().Informer(),
+		Nodes:       c.informers.Core().V1().Nodes().Informer(),
 	})
 }

@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/cronjob"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/daemonset"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/deployment"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/endpointslice"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/horizontalpodautoscaler"
@@ -19,6 +20,7 @@ var workloads = []controller{
 	{Workloads, "replicaset-controller", replicaset.Account, "replicaset", addReplicaSets},
 	{Workloads, "replicationcontroller-controller", replicaset.ReplicationAccount, "replicationcontroller", addReplicationControllers},
 	{Workloads, "statefulset-controller", statefulset.Account, "statefulset", addStatefulSets},
+	{Workloads, "daemonset-controller", daemonset.Account, "daemonset", addDaemonSets},
 	{Workloads, "job-controller", job.Account, "job", addJob},
 	{Workloads, "cronjob-controller", cronjob.Account, "cronjob", addCronJob},
 	{Workloads, "horizontal-pod-autoscaler-controller", horizontalpodautoscaler.Account, "horizontalpodautoscaling", addHorizontalPodAutoscaler},
