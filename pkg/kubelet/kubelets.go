@@ -16,9 +16,11 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/miniapi-dev/miniapi/pkg/condition"
 	"github.com/miniapi-dev/miniapi/pkg/controllers"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/eventrecorder"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
+	"github.com/miniapi-dev/miniapi/pkg/kubelet/endpoint"
 	"github.com/miniapi-dev/miniapi/pkg/kubelet/stages"
 )
 
@@ -45,6 +47,8 @@ type Options struct {
 type Kubelets struct {
 	Options
 	addresses addresses
+	endpoint  *endpoint.Endpoint
+	changes   condition.Variable[changes]
 
 	runner      *work.Runner
 	core        rest.Interface
@@ -72,7 +76,8 @@ func New(o Options) *Kubelets {
 func (k *Kubelets) Component() controllers.Component {
 	return controllers.Component{
 		Name: "kubelet", Add: k.add,
-		Paths: map[string]http.Handler{ControlPath: http.HandlerFunc(k.serveControl)},
+		DialNode: k.dial,
+		Paths:    map[string]http.Handler{ControlPath: http.HandlerFunc(k.serveControl)},
 	}
 }
 
@@ -81,6 +86,7 @@ const byNode = "kubelet-node"
 
 func (k *Kubelets) add(h *controllers.Host) error {
 	k.runner, k.config = h.Runner, h.ConfigOf
+	k.endpoint = endpoint.New(h.Runner.Life(), h.Runner.Go, reachable{k})
 	var err error
 	if k.core, err = clientFor(h, corev1.SchemeGroupVersion, "/api"); err != nil {
 		return err
@@ -155,12 +161,14 @@ func (k *Kubelets) podChanged(o metav1.Object) {
 	if pod, ok := o.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
 		k.addresses.keep(pod)
 		k.podQueue.Add(cache.MetaObjectToName(pod).String())
+		k.changes.Update(func(n *changes) { *n++ })
 	}
 }
 
 func (k *Kubelets) podDeleted(o metav1.Object) {
 	k.addresses.release(o.GetUID())
 	k.pods.drop(cache.MetaObjectToName(o).String())
+	k.changes.Update(func(n *changes) { *n++ })
 }
 
 // nodeChanged also adds the pods of the node, which may have no kubelet until now.

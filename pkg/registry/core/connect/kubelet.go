@@ -99,7 +99,11 @@ func (k Kubelets) Unverified() (http.RoundTripper, error) {
 		return nil, err
 	}
 	config.InsecureSkipVerify = true
-	return utilnet.SetTransportDefaults(&http.Transport{TLSClientConfig: config}), nil
+	dial, err := utilnet.DialerFor(k.Transport)
+	if err != nil {
+		return nil, fmt.Errorf("reading the dialer of the transport to kubelets: %w", err)
+	}
+	return utilnet.SetTransportDefaults(&http.Transport{TLSClientConfig: config, DialContext: dial}), nil
 }
 
 // tlsConfig returns a copy of the TLS configuration of the transport to kubelets.

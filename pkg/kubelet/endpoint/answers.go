@@ -1,0 +1,240 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
+	"k8s.io/utils/exec"
+)
+
+// These annotations of a pod say what its containers answer. One for a container alone has the container's name behind a
+// dot, as in miniapi.dev/logs.web.
+const (
+	// LogsAnnotation has the log of a container.
+	LogsAnnotation = "miniapi.dev/logs"
+	// ExecAnnotation has the output of each command.
+	ExecAnnotation = "miniapi.dev/exec"
+	// ExecCodeAnnotation has the exit code of each command, 0 by default.
+	ExecCodeAnnotation = "miniapi.dev/exec-code"
+	// ForwardAnnotation has the address to which ports are forwarded. Its host is a loopback address.
+	ForwardAnnotation = "miniapi.dev/port-forward"
+)
+
+// cannotExec is the exit code of a shell for a command that can't be executed.
+const cannotExec = 126
+
+// container is a container of a pod.
+type container struct {
+	pod    *corev1.Pod
+	name   string
+	status corev1.ContainerStatus
+}
+
+// container returns the container that a request names.
+func (e *Endpoint) container(r *http.Request) (container, error) {
+	namespace, name := r.PathValue("namespace"), r.PathValue("pod")
+	pod, ok := e.pods.Pod(namespace, name)
+	if !ok {
+		return container{}, fmt.Errorf("pod %q not found", namespace+"/"+name)
+	}
+	c := container{pod: pod, name: r.PathValue("container")}
+	for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses) {
+		if s.Name == c.name {
+			c.status = s
+			return c, nil
+		}
+	}
+	return c, fmt.Errorf("container %q not found in pod %q", c.name, namespace+"/"+name)
+}
+
+// annotation returns the annotation for the container, or else the one for all containers of the pod.
+func (c container) annotation(name string) (string, bool) {
+	value, ok := c.pod.Annotations[name+"."+c.name]
+	if !ok {
+		value, ok = c.pod.Annotations[name]
+	}
+	return value, ok
+}
+
+// logs serves the log of a container.
+func (e *Endpoint) logs(w http.ResponseWriter, r *http.Request) {
+	c, err := e.container(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusNotFound)
+		return
+	}
+	query := r.URL.Query()
+	is := func(option string) bool { return query.Get(option) == "true" }
+	started, err := c.started(is("previous"))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	text, _ := c.annotation(LogsAnnotation)
+	w.Header().Set("Content-Type", "text/plain")
+	_, _ = io.WriteString(w, selected(text, started, is("timestamps"), number(query.Get("tailLines")), number(query.Get("limitBytes"))))
+	if !is("follow") || c.status.State.Running == nil {
+		return
+	}
+	_ = http.NewResponseController(w).Flush()
+	_ = e.pods.Wait(r.Context(), func() bool { // the error says that the client has gone
+		now, err := e.container(r)
+		return err != nil || now.status.ContainerID != c.status.ContainerID || now.status.State.Running == nil
+	})
+}
+
+// started returns the time at which a container has started, or the container before its last restart.
+func (c container) started(previous bool) (time.Time, error) {
+	state := c.status.State
+	if previous {
+		if state = c.status.LastTerminationState; state.Terminated == nil {
+			return time.Time{}, fmt.Errorf("previous terminated container %q in pod %q not found", c.name, c.pod.Name)
+		}
+	}
+	switch last := c.status.LastTerminationState.Terminated; {
+	case state.Running != nil:
+		return state.Running.StartedAt.Time, nil
+	case state.Terminated != nil:
+		return state.Terminated.StartedAt.Time, nil
+	case last != nil:
+		return last.StartedAt.Time, nil
+	case state.Waiting != nil && state.Waiting.Reason != "":
+		return time.Time{}, fmt.Errorf("container %q in pod %q is waiting to start: %s", c.name, c.pod.Name, state.Waiting.Reason)
+	}
+	return time.Time{}, fmt.Errorf("container %q in pod %q is not available", c.name, c.pod.Name)
+}
+
+// number returns the number of a query parameter, or -1 without one.
+func number(text string) int {
+	if n, err := strconv.Atoi(text); err == nil {
+		return n
+	}
+	return -1
+}
+
+// selected returns the lines of a log that a request selects. A negative limit is none.
+func selected(text string, at time.Time, timestamps bool, tail, limit int) string {
+	if text == "" {
+		return ""
+	}
+	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n")+"\n", "\n")
+	lines = lines[:len(lines)-1]
+	if tail >= 0 && tail < len(lines) {
+		lines = lines[len(lines)-tail:]
+	}
+	if timestamps {
+		for i := range lines {
+			lines[i] = at.UTC().Format(time.RFC3339Nano) + " " + lines[i]
+		}
+	}
+	text = strings.Join(lines, "")
+	if limit >= 0 && limit < len(text) {
+		text = text[:limit]
+	}
+	return text
+}
+
+// session is a session with a container. It implements remotecommand.Executor and Attacher.
+type session struct {
+	container
+	endpoint *Endpoint
+}
+
+// ExecInContainer implements remotecommand.Executor.
+func (s session) ExecInContainer(_ context.Context, _, _, _ string, _ []string, _ io.Reader, stdout, stderr io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize, _ time.Duration) error {
+	output, ok := s.annotation(ExecAnnotation)
+	code := 0
+	if text, given := s.annotation(ExecCodeAnnotation); given {
+		var err error
+		if code, err = strconv.Atoi(text); err != nil {
+			return fmt.Errorf("annotation %s: %q must be a number", ExecCodeAnnotation, text)
+		}
+	} else if !ok {
+		code = cannotExec
+		message := fmt.Sprintf("container %q only pretends to run: give the output of commands by the annotation %s\n", s.name, ExecAnnotation)
+		if stderr == nil {
+			stderr = stdout
+		}
+		if stderr != nil {
+			_, _ = io.WriteString(stderr, message)
+		}
+	}
+	if stdout != nil {
+		if _, err := io.WriteString(stdout, output); err != nil {
+			return err
+		}
+	}
+	if code != 0 {
+		return exec.CodeExitError{Err: fmt.Errorf("exit code %d", code), Code: code}
+	}
+	return nil
+}
+
+// AttachContainer implements remotecommand.Attacher. The session lasts until the client ends its input, or until the
+// container ends.
+func (s session) AttachContainer(ctx context.Context, _, _, _ string, stdin io.Reader, stdout, _ io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize) error {
+	if text, _ := s.annotation(LogsAnnotation); stdout != nil {
+		if _, err := io.WriteString(stdout, text); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if stdin != nil {
+		s.endpoint.run(func() {
+			defer cancel()
+			_, _ = io.Copy(io.Discard, stdin)
+		})
+	}
+	err := s.endpoint.pods.Wait(ctx, func() bool {
+		pod, ok := s.endpoint.pods.Pod(s.pod.Namespace, s.pod.Name)
+		return !ok || pod.UID != s.pod.UID || pod.Status.Phase != corev1.PodRunning
+	})
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// forwarder forwards ports of a pod. It implements portforward.PortForwarder.
+type forwarder struct {
+	pod *corev1.Pod
+	run func(func())
+}
+
+// PortForward implements portforward.PortForwarder.
+func (f forwarder) PortForward(ctx context.Context, _, _ string, port int32, stream io.ReadWriteCloser) error {
+	defer stream.Close()
+	c := container{pod: f.pod, name: strconv.Itoa(int(port))}
+	address, ok := c.annotation(ForwardAnnotation)
+	if !ok {
+		return fmt.Errorf("pod %s only pretends to run: name the address for port %d by the annotation %s", f.pod.Name, port, ForwardAnnotation)
+	}
+	host, _, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
+		return fmt.Errorf("annotation %s: %q must be a loopback address with a port, such as 127.0.0.1:8080", ForwardAnnotation, address)
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	f.run(func() {
+		_, _ = io.Copy(conn, stream) // what can't be sent is lost, as when the process has ended
+		if tcp, ok := conn.(*net.TCPConn); ok {
+			_ = tcp.CloseWrite()
+		}
+	})
+	_, err = io.Copy(stream, conn)
+	return err
+}
