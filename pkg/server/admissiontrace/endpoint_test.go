@@ -219,6 +219,8 @@ func TestValidateOptions(t *testing.T) {
 		{"bytes", "requests need memory", func(o *Options) { o.Bytes = 0 }, "--trace-bytes 0: must be more than 0"},
 		{"secrets", "a server that remembers no requests has no secrets to remember",
 			func(o *Options) { o.Secrets = true }, "--trace-secrets: give --trace-requests too"},
+		{"branches", "a server that remembers no requests has no branches to remember",
+			func(o *Options) { o.Branches = true }, "--trace-branches: give --trace-requests too"},
 		{"secrets with denials", "with ExplainDenials, the server remembers requests",
 			func(o *Options) { o.Secrets, o.ExplainDenials = true, true }, ""},
 	} {

@@ -168,11 +168,14 @@ func (b *builder) expression(path source.Path, empty string) {
 func (b *builder) elements(path source.Path, instead func(any) any, means string) {
 	list := b.list(path)
 	for i, element := range list {
-		text := fmt.Sprintf(means, element)
+		before, text := fmt.Sprintf("%s: %v", name(path), element), fmt.Sprintf(means, element)
+		if element == "" { // the core group
+			before += `""`
+		}
 		if len(list) > 1 {
-			b.set(path.With(i), removed{}, name(path)+": "+fmt.Sprint(element), "(removed)", text)
+			b.set(path.With(i), removed{}, before, "(removed)", text)
 		} else if other := instead(element); other != nil {
-			b.set(path.With(i), other, name(path)+": "+fmt.Sprint(element), fmt.Sprint(other), text)
+			b.set(path.With(i), other, before, fmt.Sprint(other), text)
 		}
 	}
 }

@@ -67,3 +67,32 @@ func TestConditions(t *testing.T) {
 		})
 	}
 }
+
+// The libraries of Kubernetes' expressions have the same values here as in a compiled expression.
+func TestConditionsOfLibraries(t *testing.T) {
+	t.Parallel()
+	for _, condition := range []string{
+		"quantity('2Gi').isGreaterThan(quantity('1Gi'))", "isIP('10.0.0.1')", "cidr('10.0.0.0/8').containsIP('10.0.0.1')", "url('https://a/b').getHost() == 'a'",
+		"semver('1.2.3').major() == 1", "format.dns1123Label().validate('a') == optional.none()", "object.?none.orValue(5) == 5", "object[?'yes'].hasValue()",
+		"sets.contains(object.list, [1])", "'a,b'.split(',').join('-') == 'a-b'", "'%s'.format(['a']) == 'a'", "object.list.isSorted() && object.list.sum() == 6",
+		"'abc'.find('[b-z]+') == 'bc'", "string(object.a) == '1'", "type(object.a) == int", "timestamp('2020-01-01T00:00:00Z') < timestamp('2021-01-01T00:00:00Z')",
+		"object.list.map(x, x * 2) == [2, 4, 6]", "{'a': 1}.all(k, k == 'a')", "object.list.indexOf(2) == 1", "jsonpatch.escapeKey('a/b') == 'a~1b'",
+	} {
+		t.Run(condition, func(t *testing.T) {
+			t.Parallel()
+			expression, err := Parse("object.yes && (" + condition + ")")
+			if err != nil {
+				t.Fatal(err)
+			}
+			variables, err := interpreter.NewActivation(map[string]any{"object": map[string]any{"a": int64(1), "yes": true, "list": []any{int64(1), int64(2), int64(3)}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, outcome := range expression.Evaluate(t.Context(), variables).Conditions {
+				if outcome != (Outcome{True: 1}) {
+					t.Errorf("want %s to be true, got %v", expression.Conditions[i].Expression, outcome)
+				}
+			}
+		})
+	}
+}
