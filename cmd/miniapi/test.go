@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"runtime"
 	"slices"
@@ -14,19 +13,17 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/component-base/logs"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
-	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/coverage"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/filewatch"
-	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/mutation"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/logging"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/output"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/suite"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/testreport"
 	"github.com/miniapi-dev/miniapi/pkg/inprocess/local"
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/policytest/runner"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/policytest/testfile"
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 )
 
 // testOptions are the flags of "miniapi test".
@@ -39,12 +36,7 @@ type testOptions struct {
 	schema   bool
 	output   output.Format
 	against  againstOptions
-
-	coverage     bool
-	coverageOut  []string
-	minCoverage  float64
-	mutate       bool
-	minMutations float64
+	measures measureOptions
 }
 
 func newTestCommand() *cobra.Command {
@@ -90,11 +82,7 @@ The exit code is 0 if all cases pass, 1 if a case fails or fewer parts of polici
 	flags.BoolVar(&o.watch, "watch", false, "Run the cases of a test file again whenever a file that it depends on changes.")
 	flags.BoolVar(&o.schema, "schema", false, "Print the JSON schema of test files, and run nothing.")
 	o.against.addFlags(flags)
-	flags.BoolVar(&o.coverage, "coverage", false, "Show which rules, conditions and expressions of policies no case reaches.")
-	flags.StringArrayVar(&o.coverageOut, "coverage-out", nil, "Write the coverage to `FILE`, which ends with "+coverage.Formats+". Repeatable.")
-	flags.Float64Var(&o.minCoverage, "min-coverage", 0, "Fail if the cases reach less than `PERCENT` of the policies.")
-	flags.BoolVar(&o.mutate, "mutate", false, "If all cases pass, change the policies, one operator, constant or selector at a time, and show the changes that no case notices.")
-	flags.Float64Var(&o.minMutations, "min-mutations", 0, "With --mutate, fail if the cases notice less than `PERCENT` of the changes.")
+	o.measures.addFlags(flags)
 	o.output.AddFlag(cmd, "Format of the report: "+strings.Join(testreport.Formats(), ", ")+".", testreport.Formats()...)
 	return cmd
 }
@@ -111,9 +99,12 @@ func (o *testOptions) runCommand(ctx context.Context, paths []string, out, errOu
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
+	if err := logging.Apply(logs.NewOptions(), &logging.Quiet{To: errOut}); err != nil {
+		return err
+	}
 	ctx, stop := suite.UntilInterrupted(ctx)
 	defer stop()
-	r := &runner.Runner{Engine: &local.Engine{}, Parallel: o.parallel, Select: selected, Timelines: o.verbose, Keep: o.watch || o.mutate}
+	r := &runner.Runner{Engine: &local.Engine{}, Parallel: o.parallel, Select: selected, Timelines: o.verbose, Keep: o.watch || o.measures.mutate}
 	defer r.Close()
 	if o.watch {
 		return o.repeat(ctx, paths, r, out, errOut)
@@ -176,7 +167,7 @@ func (o *testOptions) validate(paths []string) (*regexp.Regexp, error) {
 	if o.parallel < 1 {
 		return nil, fmt.Errorf("--parallel %d: must be at least 1", o.parallel)
 	}
-	if err := o.validateMeasures(); err != nil {
+	if err := o.measures.validate(o.watch); err != nil {
 		return nil, err
 	}
 	if o.run == "" {
@@ -189,50 +180,13 @@ func (o *testOptions) validate(paths []string) (*regexp.Regexp, error) {
 	return selected, nil
 }
 
-// validateMeasures checks the values of the flags about coverage and mutations.
-func (o *testOptions) validateMeasures() error {
-	for flag, percent := range map[string]float64{"--min-coverage": o.minCoverage, "--min-mutations": o.minMutations} {
-		if !(percent >= 0 && percent <= 100) { // NaN is neither
-			return fmt.Errorf("%s %v: must be a percentage from 0 to 100", flag, percent)
-		}
-	}
-	switch {
-	case o.minMutations > 0 && !o.mutate:
-		return fmt.Errorf("--min-mutations %v: give --mutate too, which makes the changes", o.minMutations)
-	case o.mutate && o.watch:
-		return errors.New("--mutate and --watch: give one of them, because the changes take longer than an edit")
-	}
-	for _, path := range o.coverageOut {
-		if coverage.Writer(path) == nil {
-			return fmt.Errorf("--coverage-out %s: must end with %s", path, coverage.Formats)
-		}
-		file, err := os.Create(path) // before the cases, which may take long
-		if err != nil {
-			return fmt.Errorf("--coverage-out %s: must be a file that can be written: %w", path, err)
-		}
-		if err := file.Close(); err != nil {
-			return fmt.Errorf("--coverage-out %s: %w", path, err)
-		}
-	}
-	return nil
-}
-
-// covers tells whether the coverage is measured.
-func (o *testOptions) covers() bool { return o.coverage || len(o.coverageOut) > 0 || o.minCoverage > 0 }
-
 // runFiles runs the cases of test files, and writes the report.
 func (o *testOptions) runFiles(ctx context.Context, files []*testfile.File, r *runner.Runner, out, errOut io.Writer) error {
 	began := time.Now()
 	progress := progressOn(errOut)
 	var done atomic.Int64
 	r.Done = func(*runner.Result) { progress("%d cases", done.Add(1)) }
-	covered, reach := coverage.New(), &mutation.Reach{}
-	if o.covers() || o.mutate {
-		r.Recorded = func(result *runner.Result, installed []manifests.Object, request *trace.Request) {
-			covered.Add(installed, request)
-			reach.Add(result, installed, request)
-		}
-	}
+	measurement := o.measures.begin(r)
 	results, failure := r.Run(ctx, files)
 	if o.update {
 		updated, err := runner.Update(results)
@@ -242,46 +196,30 @@ func (o *testOptions) runFiles(ctx context.Context, files []*testfile.File, r *r
 		failure = errors.Join(failure, err)
 	}
 	report := &testreport.Report{Results: results, Verbose: o.verbose, Colour: cli.IsTerminal(out)}
-	if o.covers() {
-		report.Coverage, report.Uncovered = covered.Points(), o.coverage
-	}
-	if o.mutate && failure == nil && report.Failed() == 0 {
-		report.Mutations, failure = mutation.Run(ctx, r, files, reach, func(n, of int) { progress("%d of %d mutations", n, of) })
-		report.Mutated = failure == nil
+	if failure == nil {
+		failure = measurement.end(ctx, files, report, progress)
 	}
 	report.Took = time.Since(began)
 	progress("")
 	if err := testreport.Write(out, o.output.Name, report); err != nil {
 		return err
 	}
-	for _, path := range o.coverageOut {
-		if err := covered.Write(path); err != nil {
-			return fmt.Errorf("--coverage-out %s: %w", path, err)
-		}
+	if err := measurement.write(); err != nil {
+		return err
 	}
 	switch {
 	case failure != nil:
 		return cli.UsageError{Err: failure}
 	case report.Broken() > 0:
 		return cli.UsageError{Err: fmt.Errorf("%d of %d cases couldn't be run: the report has the reasons", report.Broken(), len(results))}
-	case report.Failed() > 0 && o.mutate:
+	case report.Failed() > 0 && o.measures.mutate:
 		return fmt.Errorf("%d of %d cases failed, so no mutation was tried: --mutate needs cases that pass", report.Failed(), len(results))
 	case report.Failed() > 0:
 		return fmt.Errorf("%d of %d cases failed", report.Failed(), len(results))
 	case len(results) == 0:
 		return cli.UsageError{Err: fmt.Errorf("--run %q: must match a case: none of the files' cases matches", o.run)}
 	}
-	return errors.Join(
-		atLeast("--min-coverage", o.minCoverage, report.CoveragePercent(), "coverage is %.1f %%: --coverage shows what no case reaches"),
-		atLeast("--min-mutations", o.minMutations, report.MutationPercent(), "the cases notice %.1f %% of the mutations: the report shows the others"))
-}
-
-// atLeast returns an error for a measure that is less than the value of a flag.
-func atLeast(flag string, least, got float64, format string) error {
-	if got >= least {
-		return nil
-	}
-	return fmt.Errorf("%s %v: %s", flag, least, fmt.Sprintf(format, got))
+	return o.measures.judge(report)
 }
 
 // progressOn returns a function that writes the state of the work to a terminal, in place of the state before, and clears it

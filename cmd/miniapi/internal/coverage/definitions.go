@@ -23,23 +23,23 @@ const element = "[]"
 // definition adds the points of the rules of a CustomResourceDefinition.
 func (o *object) definition() {
 	o.each(source.Path{"spec", "versions"}, func(version source.Path) {
-		name, _ := fieldAt(o.Object.Object, version.With("name")...).(string)
-		group, _ := fieldAt(o.Object.Object, "spec", "group").(string)
-		kind, _ := fieldAt(o.Object.Object, "spec", "names", "kind").(string)
+		name, _ := version.With("name").Of(o.Object.Object).(string)
+		group, _ := source.Path{"spec", "group"}.Of(o.Object.Object).(string)
+		kind, _ := source.Path{"spec", "names", "kind"}.Of(o.Object.Object).(string)
 		o.schema(version.With("schema", "openAPIV3Schema"), trace.Kind{Group: group, Version: name, Kind: kind}, nil)
 	})
 }
 
 // schema adds the points of a schema's rules. The argument of is the path of the values with the schema.
 func (o *object) schema(at source.Path, kind trace.Kind, of []string) {
-	fields, isSchema := fieldAt(o.Object.Object, at...).(map[string]any)
+	fields, isSchema := at.Of(o.Object.Object).(map[string]any)
 	if !isSchema {
 		return
 	}
 	o.each(at.With("x-kubernetes-validations"), func(rule source.Path) {
 		path := rule.With("rule")
-		text, _ := fieldAt(o.Object.Object, path...).(string)
-		message, _ := fieldAt(o.Object.Object, rule.With("message")...).(string)
+		text, _ := path.Of(o.Object.Object).(string)
+		message, _ := rule.With("message").Of(o.Object.Object).(string)
 		p := o.point(path, o.place.LineOf(path, 0), "", truth())
 		o.rules = append(o.rules, schemaRule{kind, p, of, text, message})
 	})

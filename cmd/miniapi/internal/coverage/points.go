@@ -40,27 +40,9 @@ func selection() []*Outcome {
 	return []*Outcome{{Name: matched, missing: "no case matches"}, {Name: ruledOut, missing: "no case is ruled out"}}
 }
 
-// fieldAt returns the value at a path, or nil.
-func fieldAt(value any, path ...any) any {
-	for _, step := range path {
-		switch step := step.(type) {
-		case string:
-			fields, _ := value.(map[string]any)
-			value = fields[step]
-		case int:
-			list, _ := value.([]any)
-			if step >= len(list) {
-				return nil
-			}
-			value = list[step]
-		}
-	}
-	return value
-}
-
 // each calls a function with the path of each element of a list.
 func (o *object) each(path source.Path, do func(source.Path)) {
-	list, _ := fieldAt(o.Object.Object, path...).([]any)
+	list, _ := path.Of(o.Object.Object).([]any)
 	for i := range list {
 		do(path.With(i))
 	}
@@ -77,7 +59,7 @@ func (o *object) point(path source.Path, line int, expression string, outcomes [
 
 // expression adds the point of an expression, and points for its conditions.
 func (o *object) expression(path source.Path, outcomes []*Outcome) {
-	text, isText := fieldAt(o.Object.Object, path...).(string)
+	text, isText := path.Of(o.Object.Object).(string)
 	if !isText || text == "" {
 		return
 	}
@@ -135,7 +117,7 @@ func (o *object) constraints(path source.Path, rules string) {
 			o.elements(rule.With("operations"), "no case has the operation %s")
 			o.elements(rule.With("resources"), "no case is for %s")
 			for _, other := range []string{"apiGroups", "apiVersions"} {
-				if list, _ := fieldAt(o.Object.Object, rule.With(other)...).([]any); len(list) > 1 {
+				if list, _ := rule.With(other).Of(o.Object.Object).([]any); len(list) > 1 {
 					o.elements(rule.With(other), "no case is for %q")
 				}
 			}
@@ -143,7 +125,7 @@ func (o *object) constraints(path source.Path, rules string) {
 	}
 	for _, field := range []string{"namespaceSelector", "objectSelector"} {
 		at := path.With(field)
-		if selector, _ := fieldAt(o.Object.Object, at...).(map[string]any); len(selector) > 0 {
+		if selector, _ := at.Of(o.Object.Object).(map[string]any); len(selector) > 0 {
 			o.byPath[at.String()] = o.point(at, o.place.Line(at), "", selection())
 		}
 	}
@@ -152,7 +134,7 @@ func (o *object) constraints(path source.Path, rules string) {
 // elements adds a point for each element of a list.
 func (o *object) elements(list source.Path, missing string) {
 	o.each(list, func(at source.Path) {
-		value, _ := fieldAt(o.Object.Object, at...).(string)
+		value, _ := at.Of(o.Object.Object).(string)
 		p := o.point(at, o.place.Line(at), "", use(fmt.Sprintf(missing, value)))
 		p.list, p.value = p.Object+list.String(), value
 		o.byPath[at.String()] = p

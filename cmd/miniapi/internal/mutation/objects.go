@@ -68,25 +68,7 @@ func Of(files *source.Files, object manifests.Object) []*Mutation {
 	return b.all
 }
 
-// at returns the value at a path, or nil.
-func at(value any, path source.Path) any {
-	for _, step := range path {
-		switch step := step.(type) {
-		case string:
-			fields, _ := value.(map[string]any)
-			value = fields[step]
-		case int:
-			list, _ := value.([]any)
-			if step >= len(list) {
-				return nil
-			}
-			value = list[step]
-		}
-	}
-	return value
-}
-
-func (b *builder) value(path source.Path) any { return at(b.Object.Object, path) }
+func (b *builder) value(path source.Path) any { return path.Of(b.Object.Object) }
 
 func (b *builder) list(path source.Path) []any {
 	list, _ := b.value(path).([]any)
@@ -99,7 +81,7 @@ type removed struct{}
 // set adds the mutation that sets the field at a path to a value.
 func (b *builder) set(path source.Path, to any, before, after, means string) *Mutation {
 	object := b.DeepCopy()
-	parent, last := at(object.Object, path[:len(path)-1]), path[len(path)-1]
+	parent, last := path[:len(path)-1].Of(object.Object), path[len(path)-1]
 	switch parent := parent.(type) {
 	case map[string]any:
 		if _, remove := to.(removed); remove {
@@ -110,7 +92,7 @@ func (b *builder) set(path source.Path, to any, before, after, means string) *Mu
 	case []any:
 		i := last.(int)
 		if _, remove := to.(removed); remove {
-			outer := at(object.Object, path[:len(path)-2]).(map[string]any)
+			outer := path[:len(path)-2].Of(object.Object).(map[string]any)
 			outer[path[len(path)-2].(string)] = slices.Delete(parent, i, i+1)
 		} else {
 			parent[i] = runtime.DeepCopyJSONValue(to)

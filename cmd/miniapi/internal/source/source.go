@@ -149,6 +149,24 @@ func (p Path) String() string {
 	return out.String()
 }
 
+// Of returns the value at the path in an object, or nil if there is none.
+func (p Path) Of(value any) any {
+	for _, step := range p {
+		switch step := step.(type) {
+		case string:
+			fields, _ := value.(map[string]any)
+			value = fields[step]
+		case int:
+			list, _ := value.([]any)
+			if step >= len(list) {
+				return nil
+			}
+			value = list[step]
+		}
+	}
+	return value
+}
+
 // With returns the path with further steps. It shares nothing with the path.
 func (p Path) With(steps ...any) Path { return append(slices.Clone(p), steps...) }
 
