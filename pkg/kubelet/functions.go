@@ -68,7 +68,7 @@ func (k *Kubelets) podIPs(name string, hostNetwork bool, pod types.UID) ([]strin
 	case hostNetwork:
 		return hostIPs(node), nil
 	case len(node.Spec.PodCIDRs) == 0:
-		return k.addresses.give(pod, []string{podCIDR(MaxNodes)}) // a user has created the node without a range
+		return k.addresses.give(pod, []string{sharedCIDR})
 	}
 	return k.addresses.give(pod, node.Spec.PodCIDRs)
 }

@@ -2,7 +2,9 @@ package kubelet
 
 import (
 	"maps"
+	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -49,6 +51,26 @@ func TestAddresses(t *testing.T) {
 			a.release(types.UID(name))
 		} else if got := give(step.pod); got != step.want {
 			t.Errorf("%s: want %s for pod %s, got %s", step.reason, step.want, step.pod, got)
+		}
+	}
+}
+
+// Every node has a range of its own, and the nodes without one share a range that overlaps with no other.
+func TestRanges(t *testing.T) {
+	t.Parallel()
+	shared := netip.MustParsePrefix(sharedCIDR)
+	seen := map[netip.Prefix]bool{}
+	for i := range MaxNodes {
+		own, err := netip.ParsePrefix(podCIDR(i))
+		if err != nil || seen[own] || own.Overlaps(shared) {
+			t.Fatalf("node %d has the range %s, which is invalid or not its own: %v", i, podCIDR(i), err)
+		}
+		seen[own] = true
+	}
+	a := newAddresses()
+	for i := range 1000 {
+		if _, err := a.give(types.UID(strconv.Itoa(i)), []string{sharedCIDR}); err != nil {
+			t.Fatalf("pod %d of nodes without a range: %v", i, err)
 		}
 	}
 }

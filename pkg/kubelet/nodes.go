@@ -71,6 +71,9 @@ func newNode(i int) *corev1.Node {
 	}
 }
 
+// sharedCIDR is the range of the pods of all nodes that users have created without a range.
+const sharedCIDR = "10.128.0.0/10"
+
 // podCIDR returns the range of the pod addresses of the node with a number.
 func podCIDR(i int) string { return fmt.Sprintf("10.%d.%d.0/24", 244+i>>8, i&255) }
 
