@@ -7,9 +7,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/endpointslice"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/horizontalpodautoscaler"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/job"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/nodelifecycle"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/persistentvolume"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/replicaset"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/statefulset"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/tainteviction"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/ttlafterfinished"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/volumeprotection"
 )
@@ -29,4 +31,6 @@ var workloads = []controller{
 	{Workloads, "persistentvolume-binder-controller", persistentvolume.Account, "persistentvolume-binder", addVolumes},
 	{Workloads, "persistentvolumeclaim-protection-controller", volumeprotection.ClaimAccount, "pvc-protection", addClaimProtection},
 	{Workloads, "persistentvolume-protection-controller", volumeprotection.VolumeAccount, "pv-protection", addVolumeProtection},
+	{Workloads, "node-lifecycle-controller", nodelifecycle.Account, "nodelifecycle", addNodeLifecycle},
+	{Workloads, "taint-eviction-controller", tainteviction.Account, "taint-eviction", addTaintEviction},
 }

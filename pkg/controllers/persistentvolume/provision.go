@@ -18,8 +18,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Provisioner is the provisioner of StorageClasses whose volumes only pretend to be storage.
-const Provisioner = "miniapi.dev/pretended"
+// Provisioner is the provisioner of StorageClasses whose volumes only pretend to be storage. It is also the volumes' CSI
+// driver, so it is a DNS subdomain.
+const Provisioner = "pretended.miniapi.dev"
 
 // defaultClassAnnotation is the annotation of the StorageClass for claims that name none.
 const defaultClassAnnotation = "storageclass.kubernetes.io/is-default-class"
