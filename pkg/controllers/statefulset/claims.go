@@ -145,27 +145,42 @@ func (c *controller) areRetained(set *appsv1.StatefulSet, pod *corev1.Pod) bool 
 func (c *controller) retain(ctx context.Context, set *appsv1.StatefulSet, pod *corev1.Pod) error {
 	owners := claimOwners(set, pod)
 	for _, claim := range c.existingClaims(set, pod) {
-		foreign := hasOtherController(claim, set, owners)
-		if foreign {
-			c.Events.Warn(set, "ConflictingController", "PersistentVolumeClaim %s has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim", claim.Name)
-		}
-		if isRetained(claim, set, owners) {
-			continue
-		}
-		claim = claim.DeepCopy()
-		claim.OwnerReferences = slices.DeleteFunc(claim.OwnerReferences, func(ref metav1.OwnerReference) bool {
-			return slices.ContainsFunc(owners, func(o claimOwner) bool { return o.named(ref) })
-		})
-		for _, owner := range owners {
-			if owner.wanted && !foreign && !owner.owns(claim) {
-				claim.OwnerReferences = append(claim.OwnerReferences, *metav1.NewControllerRef(owner.Object, owner.kind))
-			}
-		}
-		if _, err := c.Core.PersistentVolumeClaims(claim.Namespace).Update(ctx, claim, metav1.UpdateOptions{}); err != nil {
+		if err := c.retainClaim(ctx, set, claim, owners); err != nil {
 			return fmt.Errorf("could not update claim %s for delete policy ownerRefs: %w", claim.Name, err)
 		}
 	}
 	return nil
+}
+
+// retainClaim gives a claim the owners that the policy wants. A new claim is bound to a volume at the same time, so
+// retainClaim reads the claim again after a conflict.
+func (c *controller) retainClaim(ctx context.Context, set *appsv1.StatefulSet, claim *corev1.PersistentVolumeClaim, owners []claimOwner) error {
+	foreign := hasOtherController(claim, set, owners)
+	if foreign {
+		c.Events.Warn(set, "ConflictingController", "PersistentVolumeClaim %s has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim", claim.Name)
+	}
+	if isRetained(claim, set, owners) {
+		return nil
+	}
+	claims := c.Core.PersistentVolumeClaims(claim.Namespace)
+	for {
+		changed := claim.DeepCopy()
+		changed.OwnerReferences = slices.DeleteFunc(changed.OwnerReferences, func(ref metav1.OwnerReference) bool {
+			return slices.ContainsFunc(owners, func(o claimOwner) bool { return o.named(ref) })
+		})
+		for _, owner := range owners {
+			if owner.wanted && !foreign && !owner.owns(changed) {
+				changed.OwnerReferences = append(changed.OwnerReferences, *metav1.NewControllerRef(owner.Object, owner.kind))
+			}
+		}
+		_, err := claims.Update(ctx, changed, metav1.UpdateOptions{})
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+		if claim, err = claims.Get(ctx, claim.Name, metav1.GetOptions{}); err != nil {
+			return err
+		}
+	}
 }
 
 // waitsForClaim reports whether a pod to be created would get a claim that is about to be deleted with an earlier pod.

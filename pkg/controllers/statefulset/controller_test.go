@@ -10,11 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/miniapi-dev/miniapi/pkg/controllers/controllertest"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/eventrecorder"
@@ -311,6 +313,25 @@ func TestRetention(t *testing.T) {
 				t.Errorf("%s, but the owners differ (-want +got):\n%s", test.reason, diff)
 			}
 		})
+	}
+}
+
+// A claim gets its owners although another controller has changed it in the meantime.
+func TestRetentionAfterAConflict(t *testing.T) {
+	t.Parallel()
+	set := newSet(1, withClaims(appsv1.DeletePersistentVolumeClaimRetentionPolicyType, appsv1.RetainPersistentVolumeClaimRetentionPolicyType))
+	pod := state{ordinal: 0, revision: "new"}.pod(set)
+	c, client := newController(t, set, nil, nil, newClaims(set, pod)...)
+	conflicts := 1
+	client.PrependReactor("update", "persistentvolumeclaims", func(clienttesting.Action) (bool, runtime.Object, error) {
+		conflicts--
+		return conflicts >= 0, nil, apierrors.NewConflict(corev1.Resource("persistentvolumeclaims"), "data-db-0", nil)
+	})
+	if err := c.retain(t.Context(), set, pod); err != nil {
+		t.Fatal(err)
+	}
+	if claim, err := client.CoreV1().PersistentVolumeClaims("default").Get(t.Context(), "data-db-0", metav1.GetOptions{}); err != nil || !metav1.IsControlledBy(claim, set) {
+		t.Errorf("want the StatefulSet to own the claim, got %v, %v", claim, err)
 	}
 }
 
