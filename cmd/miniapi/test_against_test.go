@@ -233,3 +233,25 @@ func TestTestAgainstCluster(t *testing.T) {
 		t.Errorf("want the state file to be removed at the end, got %v", err)
 	}
 }
+
+// The report says that a Secret would change, and not to what.
+func TestTestAgainstSecrets(t *testing.T) {
+	t.Parallel()
+	policies := file(t, "policies.yaml", "%s", `
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: copy}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [UPDATE], resources: [secrets]}]}
+  failurePolicy: Fail
+  reinvocationPolicy: Never
+  mutations: [{patchType: JSONPatch, jsonPatch: {expression: "[JSONPatch{op: 'add', path: '/data/copy', value: object.data.token}]"}}]
+---
+{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingAdmissionPolicyBinding, metadata: {name: copy}, spec: {policyName: copy}}
+`)
+	capture := file(t, "secret.yaml", "{apiVersion: v1, kind: Secret, metadata: {name: token, namespace: default}, data: {token: aGlkZGVu}}")
+	code, stdout, stderr := start(t, "miniapi", "test", policies, "--against", capture, "-o", "json").exit(t)
+	if code != 0 || !strings.Contains(stdout, `"changed": 1`) || strings.Contains(stdout, "aGlkZGVu") {
+		t.Errorf("want a change without the content, got code %d, %q and\n%s", code, stderr, stdout)
+	}
+}

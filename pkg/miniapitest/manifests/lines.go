@@ -9,7 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Lines finds the lines of fields in the files of objects. Its zero value isn't usable: make it as a map.
+// Lines finds the lines of fields in the files of objects. It keeps the files that it has read, by their names.
 type Lines map[string][]*yaml.Node
 
 // FileOf splits the Source of an object, FILE, document N, into the file and the index of the document. The index is -1

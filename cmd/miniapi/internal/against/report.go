@@ -144,7 +144,11 @@ func (g Group) names() string {
 			all = append(all, fmt.Sprintf("and %d more", len(g.Objects)-shown))
 			break
 		}
-		all = append(all, fmt.Sprintf("%s %s (%s)", object.Kind, object.Name, strings.Join(object.Operations, ", ")))
+		name := object.Kind + " " + object.Name
+		if len(object.Operations) > 0 {
+			name += " (" + strings.Join(object.Operations, ", ") + ")"
+		}
+		all = append(all, name)
 	}
 	return strings.Join(all, ", ")
 }
@@ -193,7 +197,7 @@ func (r *Report) text(to io.Writer) error {
 		}
 	}
 	if len(r.Unreviewed) > 0 {
-		all := Group{By: "objects that couldn't be reviewed", Effect: "are", Objects: r.Unreviewed}
+		all := Group{Objects: r.Unreviewed}
 		fmt.Fprintf(&out, "not reviewed: %d objects: %s\n", len(r.Unreviewed), all.names())
 		for _, message := range all.messages() {
 			fmt.Fprintf(&out, "      %s\n", message)

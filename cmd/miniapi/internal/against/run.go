@@ -91,7 +91,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 func configure(o *server.Options) {
 	o.Authorization.Modes = []string{authz.ModeRBAC}
 	o.Admission.Only = []string{trace.MutatingPolicy, trace.MutatingPlugin, trace.ValidatingPolicy, trace.ValidatingPlugin}
-	o.AdmissionTrace.Requests, o.AdmissionTrace.Secrets = 20*workers, true
+	o.AdmissionTrace.Requests = 20 * workers
 }
 
 // around are the resources whose objects decide about the review of others.

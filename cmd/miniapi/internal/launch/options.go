@@ -75,6 +75,7 @@ func completeFiles(flags *pflag.FlagSet) {
 		values     []string
 	}{
 		"apply":    {cobra.BashCompFilenameExt, []string{"yaml", "yml", "json"}},
+		"load":     {cobra.BashCompFilenameExt, []string{"yaml", "yml", "json"}},
 		"data-dir": {cobra.BashCompSubdirsInDir, nil},
 		"cert-dir": {cobra.BashCompSubdirsInDir, nil},
 	} {
