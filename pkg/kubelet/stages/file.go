@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/json"
 	"sigs.k8s.io/kwok/pkg/apis/internalversion"
 	"sigs.k8s.io/kwok/pkg/apis/v1alpha1"
 	"sigs.k8s.io/yaml"
@@ -49,8 +50,8 @@ func decode(path string, text []byte) ([]*internalversion.Stage, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: document %d: %w", path, number, err)
 		}
-		stage := &v1alpha1.Stage{}
-		if err := yaml.UnmarshalStrict(buffer[:n], stage); err != nil {
+		stage, err := decodeStage(buffer[:n])
+		if err != nil {
 			return nil, fmt.Errorf("%s: document %d: %w", path, number, err)
 		}
 		if stage.Kind == "" && stage.Name == "" {
@@ -65,6 +66,17 @@ func decode(path string, text []byte) ([]*internalversion.Stage, error) {
 		}
 		all = append(all, converted)
 	}
+}
+
+// decodeStage decodes a document, which has only the fields of a stage.
+func decodeStage(document []byte) (*v1alpha1.Stage, error) {
+	text, err := yaml.YAMLToJSONStrict(document)
+	if err != nil {
+		return nil, err
+	}
+	stage := &v1alpha1.Stage{}
+	unknown, err := json.UnmarshalStrict(text, stage)
+	return stage, errors.Join(append(unknown, err)...)
 }
 
 // check returns the errors of a stage.
