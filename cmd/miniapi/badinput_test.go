@@ -76,6 +76,10 @@ plugins:
 	}{
 		{"command", []string{"sevre"}, cli.ExitUsage, []string{`"sevre"`, "serve"}, "it looks like serve"},
 		{"argument", []string{"serve", "manifests"}, cli.ExitUsage, []string{`"manifests"`}, "there are flags alone"},
+		{"nodes without workloads", []string{"serve", "--nodes=3"}, cli.ExitUsage, []string{"--nodes", "needs --workloads"}, "there are no nodes"},
+		{"stages without workloads", []string{"serve", "--daemon=d", "--stages=ready"}, cli.ExitUsage, []string{"--stages", "needs --workloads"}, "there are no pods"},
+		{"nodes", []string{"serve", "--workloads", "--nodes=5000"}, cli.ExitUsage, []string{"--nodes 5000", "from 0 to 3072"}, "pods would lack addresses"},
+		{"stages", []string{"serve", "--workloads", "--stages=slow"}, cli.ExitUsage, []string{"--stages", `"slow"`, "slow-start"}, "it is no file"},
 		{"value of a boolean flag", []string{"kube-apiserver", "--allow-privileged", "false"}, cli.ExitUsage,
 			[]string{`"false"`, "--allow-privileged=false"}, "the flag takes its value only after ="},
 		{"help for a command", []string{"help", "nosuch"}, cli.ExitUsage,
