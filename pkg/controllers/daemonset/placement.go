@@ -1,8 +1,9 @@
 package daemonset
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	schedulingv1 "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
@@ -32,25 +33,19 @@ var tolerated = []corev1.Toleration{
 	{Key: corev1.TaintNodeNetworkUnavailable, Effect: corev1.TaintEffectNoSchedule},
 }
 
-// tolerationsOf returns the tolerations of a DaemonSet's pods: those of the template, and for ever those that all pods of
-// DaemonSets have.
+// tolerationsOf returns the tolerations of a DaemonSet's pods: those of the template, and those of all such pods, which have
+// no limit of time.
 func tolerationsOf(spec *corev1.PodSpec) []corev1.Toleration {
-	tolerations := append([]corev1.Toleration(nil), spec.Tolerations...)
+	tolerations := slices.Clone(spec.Tolerations)
 	for _, added := range tolerated {
 		if added.Key == corev1.TaintNodeNetworkUnavailable && !spec.HostNetwork {
 			continue
 		}
 		added.Operator = corev1.TolerationOpExists
-		found := false
-		for i := range tolerations {
-			if added.MatchToleration(&tolerations[i]) {
-				found = true
-				if !equality.Semantic.DeepEqual(added, tolerations[i]) {
-					tolerations[i] = added
-				}
-			}
-		}
-		if !found {
+		same := func(t corev1.Toleration) bool { return added.MatchToleration(&t) }
+		if i := slices.IndexFunc(tolerations, same); i >= 0 {
+			tolerations[i] = added
+		} else {
 			tolerations = append(tolerations, added)
 		}
 	}
@@ -70,14 +65,8 @@ func (p placement) on(node *corev1.Node) (runs, stays bool) {
 
 // isRepelled reports whether a node has a taint with one of the effects that the pods don't tolerate.
 func (p placement) isRepelled(node *corev1.Node, effects ...corev1.TaintEffect) bool {
-	_, repelled := schedulingv1.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, p.tolerations, func(taint *corev1.Taint) bool {
-		for _, effect := range effects {
-			if taint.Effect == effect {
-				return true
-			}
-		}
-		return false
-	}, false)
+	counts := func(taint *corev1.Taint) bool { return slices.Contains(effects, taint.Effect) }
+	_, repelled := schedulingv1.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, p.tolerations, counts, false)
 	return repelled
 }
 

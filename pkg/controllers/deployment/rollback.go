@@ -19,7 +19,7 @@ func rollbackTo(d *appsv1.Deployment) (revision int64, wanted bool) {
 
 // rollback gives the Deployment the template and the annotations of a revision, or of the last but one for revision 0. Then
 // the annotation that asks for it is removed.
-func (r *rollout) rollback(ctx context.Context, to int64) (err error) {
+func (r *rollout) rollback(ctx context.Context, to int64) error {
 	if err := r.create(ctx); err != nil {
 		return err
 	}
@@ -34,6 +34,7 @@ func (r *rollout) rollback(ctx context.Context, to int64) (err error) {
 	})
 	d := r.d.DeepCopy()
 	delete(d.Annotations, appsv1.DeprecatedRollbackTo)
+	restored := false
 	switch {
 	case to == 0 || i < 0:
 		r.Events.Warn(r.d, "DeploymentRollbackRevisionNotFound", "%s", reason)
@@ -48,13 +49,12 @@ func (r *rollout) rollback(ctx context.Context, to int64) (err error) {
 				d.Annotations[key] = value
 			}
 		}
-		defer func() {
-			if err == nil {
-				r.Events.Tell(r.d, "DeploymentRollback", "Rolled back deployment %q to revision %d", d.Name, to)
-			}
-		}()
+		restored = true
 	}
-	_, err = r.Client.Deployments(d.Namespace).Update(ctx, d, metav1.UpdateOptions{})
+	_, err := r.Client.Deployments(d.Namespace).Update(ctx, d, metav1.UpdateOptions{})
+	if err == nil && restored {
+		r.Events.Tell(r.d, "DeploymentRollback", "Rolled back deployment %q to revision %d", d.Name, to)
+	}
 	return err
 }
 

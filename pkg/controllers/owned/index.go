@@ -8,7 +8,7 @@ import (
 // byController is the name of the index of objects by controller.
 const byController = "controller"
 
-// Index lets Of and Orphans find the objects of an informer. Several controllers may index the same informer.
+// Index lets Of and Candidates find the objects of an informer. Several controllers may index the same informer.
 func Index(informer cache.SharedIndexInformer) error {
 	if _, indexed := informer.GetIndexer().GetIndexers()[byController]; indexed {
 		return nil

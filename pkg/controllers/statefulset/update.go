@@ -8,13 +8,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/miniapi-dev/miniapi/pkg/controllers/owned"
-	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
 )
 
 // update is a step of the work on a StatefulSet.
@@ -187,68 +183,6 @@ func (u *update) maintain(ctx context.Context, pod *corev1.Pod, ordered bool) (s
 	return false, u.correct(ctx, pod)
 }
 
-// create creates a pod and its claims.
-func (u *update) create(ctx context.Context, pod *corev1.Pod) error {
-	if err := u.createClaims(ctx, u.set, pod); err != nil {
-		u.tell("Create", pod, err)
-		return err
-	}
-	_, err := u.Core.Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		return err
-	}
-	if err := u.retain(ctx, u.set, pod); err != nil {
-		u.tell("Update", pod, err)
-		return err
-	}
-	u.tell("Create", pod, err)
-	return err
-}
-
-// correct gives a pod its labels and volumes, and its claims their owners.
-func (u *update) correct(ctx context.Context, pod *corev1.Pod) error {
-	identified, claimed, retained := pod.Labels[appsv1.StatefulSetPodNameLabel] == pod.Name, hasClaims(u.set, pod), u.areRetained(u.set, pod)
-	if identified && claimed && retained {
-		return nil
-	}
-	pod = pod.DeepCopy()
-	if !identified {
-		identify(pod)
-	}
-	if !claimed {
-		mountClaims(u.set, pod)
-		if err := u.createClaims(ctx, u.set, pod); err != nil {
-			u.tell("Update", pod, err)
-			return err
-		}
-	}
-	if !retained {
-		if err := u.retain(ctx, u.set, pod); err != nil {
-			u.tell("Update", pod, err)
-			return err
-		}
-	}
-	_, err := u.Core.Pods(pod.Namespace).Update(ctx, pod, metav1.UpdateOptions{})
-	u.tell("Update", pod, err)
-	return err
-}
-
-// delete deletes a pod.
-func (u *update) delete(ctx context.Context, pod *corev1.Pod) error {
-	err := work.IgnoreGone(u.Core.Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{}))
-	u.tell("Delete", pod, err)
-	return err
-}
-
-// tell records an Event of a request for a pod.
-func (u *update) tell(verb string, pod *corev1.Pod, err error) {
-	if err != nil {
-		u.Events.Warn(u.set, "Failed"+verb, "%s Pod %s in StatefulSet %s failed error: %s", verb, pod.Name, u.set.Name, err)
-		return
-	}
-	u.Events.Tell(u.set, "Successful"+verb, "%s Pod %s in StatefulSet %s successful", verb, pod.Name, u.set.Name)
-}
-
 func (u *update) retainSurplus(ctx context.Context, pod *corev1.Pod) error {
 	if u.areRetained(u.set, pod) {
 		return nil
@@ -316,49 +250,4 @@ func maxUnavailable(set *appsv1.StatefulSet) int {
 		return 1 // the server has validated the value
 	}
 	return max(n, 1)
-}
-
-// count counts pods in the status.
-func (u *update) count(pods []*corev1.Pod) {
-	u.status = appsv1.StatefulSetStatus{
-		ObservedGeneration: u.set.Generation, CurrentRevision: u.current.Name, UpdateRevision: u.next.Name,
-		CollisionCount: u.status.CollisionCount, Conditions: u.set.Status.Conditions,
-	}
-	for _, pod := range pods {
-		if !exists(pod) {
-			continue
-		}
-		u.status.Replicas++
-		if pod.Status.Phase == corev1.PodRunning && owned.IsReady(pod) {
-			u.status.ReadyReplicas++
-			if owned.IsAvailable(pod, u.set.Spec.MinReadySeconds, u.now) {
-				u.status.AvailableReplicas++
-			}
-		}
-		if pod.DeletionTimestamp != nil {
-			continue
-		}
-		if revision := pod.Labels[appsv1.StatefulSetRevisionLabel]; revision == u.current.Name {
-			u.status.CurrentReplicas++
-		}
-		if pod.Labels[appsv1.StatefulSetRevisionLabel] == u.next.Name {
-			u.status.UpdatedReplicas++
-		}
-	}
-}
-
-// writeStatus writes the status if it has changed. When all pods have the next revision and are ready, it becomes the current
-// one.
-func (u *update) writeStatus(ctx context.Context) error {
-	size := *u.set.Spec.Replicas
-	if u.status.UpdatedReplicas == size && u.status.ReadyReplicas == size && u.status.Replicas == size {
-		u.status.CurrentReplicas, u.status.CurrentRevision = u.status.UpdatedReplicas, u.status.UpdateRevision
-	}
-	if equality.Semantic.DeepEqual(u.status, u.set.Status) {
-		return nil
-	}
-	changed := u.set.DeepCopy()
-	changed.Status = u.status
-	_, err := u.Client.StatefulSets(changed.Namespace).UpdateStatus(ctx, changed, metav1.UpdateOptions{})
-	return err
 }
