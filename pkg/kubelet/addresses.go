@@ -28,9 +28,14 @@ func (a *addresses) forget() {
 	clear(a.used)
 }
 
-// keep keeps the addresses that a pod has in its status.
+// keep keeps the addresses that a pod has in its status. A pod that has ended needs them no more, though its status still
+// has them.
 func (a *addresses) keep(pod *corev1.Pod) {
-	if pod.Spec.HostNetwork || pod.Status.PodIP == "" {
+	switch {
+	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
+		a.release(pod.UID)
+		return
+	case pod.Spec.HostNetwork || pod.Status.PodIP == "":
 		return
 	}
 	a.mu.Lock()
@@ -43,7 +48,7 @@ func (a *addresses) keep(pod *corev1.Pod) {
 	a.of[pod.UID] = ips
 }
 
-// release frees the addresses of a deleted pod.
+// release frees the addresses of a pod.
 func (a *addresses) release(pod types.UID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

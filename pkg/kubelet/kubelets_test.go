@@ -45,10 +45,15 @@ func TestAddresses(t *testing.T) {
 		{"c", "10.0.0.5", "an address isn't used again at once"},
 		{"d", "10.0.0.6", "the last one is left"},
 		{"e", "10.0.0.2", "a freed address is used again"},
+		{"!c", "", ""},
+		{"g", "10.0.0.5", "a pod that has ended frees its address"},
 		{"f", "the range 10.0.0.0/29 has no free address for a pod", "the address for broadcasts isn't used"},
 	} {
 		if name, released := strings.CutPrefix(step.pod, "-"); released {
 			a.release(types.UID(name))
+		} else if name, ended := strings.CutPrefix(step.pod, "!"); ended {
+			a.keep(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(name)}, Status: corev1.PodStatus{
+				Phase: corev1.PodSucceeded, PodIP: "10.0.0.5", PodIPs: []corev1.PodIP{{IP: "10.0.0.5"}}}})
 		} else if got := give(step.pod); got != step.want {
 			t.Errorf("%s: want %s for pod %s, got %s", step.reason, step.want, step.pod, got)
 		}
