@@ -26,13 +26,19 @@ func addCronJob(s *Set, c *clients) error {
 }
 
 func addJob(s *Set, c *clients) error {
-	return job.New(job.Config{
+	return s.remembering(job.New(job.Config{
 		Runner:      s.runner,
 		Client:      c.batch(),
 		Pods:        c.pods(s, job.Account),
 		JobInformer: c.informers.Batch().V1().Jobs().Informer(),
 		PodInformer: c.informers.Core().V1().Pods().Informer(),
-	})
+	}))
+}
+
+// remembering adds a controller that remembers something of the objects, and has to forget it after a restore.
+func (s *Set) remembering(forget func(), err error) error {
+	s.forget = append(s.forget, forget)
+	return err
 }
 
 func addTTLAfterFinished(s *Set, c *clients) error {
@@ -52,7 +58,7 @@ func addHorizontalPodAutoscaler(s *Set, c *clients) error {
 	if err != nil {
 		return err
 	}
-	return horizontalpodautoscaler.New(horizontalpodautoscaler.Config{
+	return s.remembering(horizontalpodautoscaler.New(horizontalpodautoscaler.Config{
 		Runner:      s.runner,
 		Client:      connect(c, c.account, autoscalingv2client.NewForConfig),
 		Events:      eventrecorder.NewRecorder(s.runner.Life(), c.core(), horizontalpodautoscaler.Account),
@@ -61,5 +67,5 @@ func addHorizontalPodAutoscaler(s *Set, c *clients) error {
 		Metrics:     metrics,
 		Autoscalers: c.informers.Autoscaling().V2().HorizontalPodAutoscalers().Informer(),
 		Pods:        c.informers.Core().V1().Pods().Informer(),
-	})
+	}))
 }

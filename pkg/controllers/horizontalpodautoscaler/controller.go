@@ -41,15 +41,16 @@ type Config struct {
 	Autoscalers, Pods cache.SharedIndexInformer
 }
 
-// New starts the controller.
-func New(config Config) error {
+// New starts the controller. The function that it returns makes the controller forget its recommendations: a restored
+// snapshot may have autoscalers from before these.
+func New(config Config) (forget func(), err error) {
 	c := &controller{Config: config, memories: map[cache.ObjectName]*memory{}}
 	c.queue = work.NewQueue(config.Runner, work.Options[cache.ObjectName]{
 		Name: Account, Workers: 5, Do: c.sync,
 		Limiter: workqueue.NewTypedItemFastSlowRateLimiter[cache.ObjectName](period, period, 0),
 	})
 	changed := func(o metav1.Object) { c.queue.Add(cache.MetaObjectToName(o)) }
-	return work.Enqueue(work.Events{Informer: config.Autoscalers, Changed: changed, Deleted: changed, Updated: func(before, after metav1.Object) {
+	return c.forgetAll, work.Enqueue(work.Events{Informer: config.Autoscalers, Changed: changed, Deleted: changed, Updated: func(before, after metav1.Object) {
 		if before.GetGeneration() != after.GetGeneration() {
 			changed(after)
 		}
@@ -87,6 +88,12 @@ func (c *controller) forget(key cache.ObjectName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.memories, key)
+}
+
+func (c *controller) forgetAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.memories)
 }
 
 // sync evaluates an autoscaler, scales its target, and writes its status.

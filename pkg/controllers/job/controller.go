@@ -34,8 +34,9 @@ type Config struct {
 	JobInformer, PodInformer cache.SharedIndexInformer
 }
 
-// New starts the controller.
-func New(config Config) error {
+// New starts the controller. The function that it returns makes the controller forget the failures of pods: a restored
+// snapshot may have Jobs from before these.
+func New(config Config) (forget func(), err error) {
 	c := &controller{Config: config, backoffs: map[string]backoff{}}
 	options := func(do func(context.Context, string) (time.Duration, error)) work.Options[string] {
 		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute)
@@ -44,9 +45,9 @@ func New(config Config) error {
 	c.jobs = work.NewQueue(config.Runner, options(c.sync))
 	c.orphans = work.NewQueue(config.Runner, options(c.releaseOrphan))
 	if err := owned.Index(config.PodInformer); err != nil {
-		return err
+		return nil, err
 	}
-	return work.Enqueue(
+	return c.forgetAll, work.Enqueue(
 		work.Events{Informer: config.JobInformer, Changed: c.jobChanged, Deleted: c.jobDeleted},
 		work.Events{Informer: config.PodInformer, Changed: c.podChanged},
 		owned.Owners{Kind: kind.Kind, Informer: config.JobInformer, Selector: selectorOf}.Events(config.PodInformer, c.jobs.Add),
@@ -120,6 +121,12 @@ func (c *controller) remember(key string, b backoff) {
 }
 
 func (c *controller) forget(key string) { c.remember(key, backoff{}) }
+
+func (c *controller) forgetAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.backoffs)
+}
 
 // claim returns the pods of a Job. It adopts pods that the Job selects, and releases others. An adopted pod has its
 // finalizer, although the informer may have an older pod.

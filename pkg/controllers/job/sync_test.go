@@ -323,6 +323,36 @@ func TestFinalizerThatStays(t *testing.T) {
 	})
 }
 
+// After a failure, a pod is replaced later. The controller forgets the failure when it is told to, and when the Job is gone.
+func TestForget(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason string
+		forget       func(*controller)
+		want         bool
+	}{
+		{"restore", "the snapshot may be older than the failure", (*controller).forgetAll, false},
+		{"gone", "another Job of the name begins anew", func(c *controller) { c.forget("ns/j") }, false},
+		{"neither", "the Job is the same", func(*controller) {}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				f := newFixture(ctx, t, jobOf(nil), podOf("a Failed"))
+				if _, err := f.sync(ctx, "ns/j"); err != nil {
+					t.Fatal(err)
+				}
+				test.forget(f.controller)
+				if delayed := f.backoffOf("ns/j").left(time.Now()) > 0; delayed != test.want {
+					t.Errorf("%s: want a delay: %t, got %t", test.reason, test.want, delayed)
+				}
+			})
+		})
+	}
+}
+
 func TestNewPod(t *testing.T) {
 	t.Parallel()
 	job := indexedOf(3, func(job *batchv1.Job) {
