@@ -29,8 +29,9 @@ import (
 )
 
 const (
-	// Account is the name of the controller's service account. Component is the source of its Events.
-	Account   = "endpointslice-controller"
+	// Account is the name of the controller's service account.
+	Account = "endpointslice-controller"
+	// Component is the source of the controller's Events.
 	Component = "endpoint-slice-controller"
 
 	// manager is the value of the label endpointslice.kubernetes.io/managed-by.

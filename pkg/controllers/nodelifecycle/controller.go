@@ -23,8 +23,9 @@ import (
 )
 
 const (
-	// Account is the name of the controller's service account, and the source of its Events.
-	Account   = "node-controller"
+	// Account is the name of the controller's service account.
+	Account = "node-controller"
+	// Component is the source of the controller's Events.
 	Component = "node-controller"
 
 	// The values are kube-controller-manager's. A node whose kubelet reports nothing for monitorGrace is unreachable. A node

@@ -28,8 +28,9 @@ import (
 )
 
 const (
-	// Account is the name of the controller's service account. Component is the source of its Events.
-	Account   = "persistent-volume-binder"
+	// Account is the name of the controller's service account.
+	Account = "persistent-volume-binder"
+	// Component is the source of the controller's Events.
 	Component = "persistentvolume-controller"
 )
 

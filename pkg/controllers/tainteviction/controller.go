@@ -23,8 +23,9 @@ import (
 )
 
 const (
-	// Account is the name of the controller's service account. Component is the source of its Events.
-	Account   = "node-controller"
+	// Account is the name of the controller's service account.
+	Account = "node-controller"
+	// Component is the source of the controller's Events.
 	Component = "taint-eviction-controller"
 
 	// workers is the number of pods that are handled at the same time.
