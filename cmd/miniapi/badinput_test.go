@@ -78,6 +78,7 @@ plugins:
 		{"argument", []string{"serve", "manifests"}, cli.ExitUsage, []string{`"manifests"`}, "there are flags alone"},
 		{"nodes without workloads", []string{"serve", "--nodes=3"}, cli.ExitUsage, []string{"--nodes", "needs --workloads"}, "there are no nodes"},
 		{"stages without workloads", []string{"serve", "--daemon=d", "--stages=ready"}, cli.ExitUsage, []string{"--stages", "needs --workloads"}, "there are no pods"},
+		{"workloads behind a cluster", []string{"serve", "--workloads", "--behind=" + nowhere}, cli.ExitUsage, []string{"--workloads", "--behind"}, "the cluster has its own"},
 		{"nodes", []string{"serve", "--workloads", "--nodes=5000"}, cli.ExitUsage, []string{"--nodes 5000", "from 0 to 3072"}, "pods would lack addresses"},
 		{"stages", []string{"serve", "--workloads", "--stages=slow"}, cli.ExitUsage, []string{"--stages", `"slow"`, "slow-start"}, "it is no file"},
 		{"value of a boolean flag", []string{"kube-apiserver", "--allow-privileged", "false"}, cli.ExitUsage,

@@ -118,6 +118,9 @@ func (o *serveOptions) run(parent context.Context, in io.Reader, out, errOut io.
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
+	if o.workloads && o.Server.Behind.Enabled() {
+		return cli.UsageError{Err: errors.New("--workloads: can't be given together with --behind, because the cluster runs workloads")}
+	}
 	if o.workloads {
 		w, err := workloads.New(parent, o.workloadOptions)
 		if err != nil {
