@@ -3,6 +3,7 @@ package controllers
 import (
 	discoveryv1client "k8s.io/client-go/kubernetes/typed/discovery/v1"
 
+	"github.com/miniapi-dev/miniapi/pkg/controllers/endpoints"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/endpointslice"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/eventrecorder"
 )
@@ -16,5 +17,17 @@ func addEndpointSlices(s *Set, c *clients) error {
 		Pods:     c.informers.Core().V1().Pods().Informer(),
 		Nodes:    c.informers.Core().V1().Nodes().Informer(),
 		Slices:   c.informers.Discovery().V1().EndpointSlices().Informer(),
+	})
+}
+
+func addEndpoints(s *Set, c *clients) error {
+	client := c.core()
+	return endpoints.New(endpoints.Config{
+		Runner:    s.runner,
+		Client:    client,
+		Events:    eventrecorder.NewRecorder(s.runner.Life(), client, endpoints.Component),
+		Services:  c.informers.Core().V1().Services().Informer(),
+		Pods:      c.informers.Core().V1().Pods().Informer(),
+		Endpoints: c.informers.Core().V1().Endpoints().Informer(),
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/cronjob"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/daemonset"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/deployment"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/endpoints"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/endpointslice"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/horizontalpodautoscaler"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/job"
@@ -27,6 +28,7 @@ var workloads = []controller{
 	{Workloads, "cronjob-controller", cronjob.Account, "cronjob", addCronJob},
 	{Workloads, "horizontal-pod-autoscaler-controller", horizontalpodautoscaler.Account, "horizontalpodautoscaling", addHorizontalPodAutoscaler},
 	{Workloads, "ttl-after-finished-controller", ttlafterfinished.Account, "ttl-after-finished", addTTLAfterFinished},
+	{Workloads, "endpoints-controller", endpoints.Account, "endpoint", addEndpoints},
 	{Workloads, "endpointslice-controller", endpointslice.Account, "endpointslice", addEndpointSlices},
 	{Workloads, "persistentvolume-binder-controller", persistentvolume.Account, "persistentvolume-binder", addVolumes},
 	{Workloads, "persistentvolumeclaim-protection-controller", volumeprotection.ClaimAccount, "pvc-protection", addClaimProtection},
