@@ -31,6 +31,8 @@ type Mutation struct {
 	mutant manifests.Object
 	// expression is the path of the expression that is changed, or "" for a change of another field.
 	expression string
+	// anywhere is true if any case may notice the change, whatever its record says of the object.
+	anywhere bool
 	// refused is true if the server doesn't accept the change, and reached if a case may notice it.
 	refused, reached bool
 }
@@ -39,7 +41,9 @@ type Mutation struct {
 type builder struct {
 	manifests.Object
 	place *source.Object
-	all   []*Mutation
+	// anywhere is that of the mutations.
+	anywhere bool
+	all      []*Mutation
 }
 
 // kinds are the functions that make the mutations of a kind's objects.
@@ -50,7 +54,7 @@ var kinds = map[string]func(*builder){
 	trace.MutatingPolicy + "Binding":   (*builder).binding,
 	trace.ValidatingConfiguration:      (*builder).webhooks,
 	trace.MutatingConfiguration:        (*builder).webhooks,
-	"CustomResourceDefinition":         func(b *builder) { b.schema(source.Path{"spec", "versions"}) },
+	"CustomResourceDefinition":         (*builder).definition,
 }
 
 // Of returns the mutations of an object, in the order of its fields. It returns none for an object of another kind, and for
@@ -100,7 +104,7 @@ func (b *builder) set(path source.Path, to any, before, after, means string) *Mu
 	}
 	m := &Mutation{
 		Object: b.GetKind() + "/" + b.GetName(), Field: path.String(), File: b.place.Path, Line: b.place.Line(path), Before: before, After: after, Means: means,
-		mutant: manifests.Object{Unstructured: object, Source: b.Source, File: b.File},
+		mutant: manifests.Object{Unstructured: object, Source: b.Source, File: b.File}, anywhere: b.anywhere,
 	}
 	b.all = append(b.all, m)
 	return m
@@ -166,6 +170,8 @@ func (b *builder) elements(path source.Path, instead func(any) any, means string
 func none(any) any { return nil }
 
 func (b *builder) policy() {
+	// Of several rules, the record names the one that is nearest to the request.
+	b.anywhere = len(b.list(source.Path{"spec", "matchConstraints", "resourceRules"})) > 1
 	b.constraints(source.Path{"spec", "matchConstraints"}, "resourceRules")
 	b.conditions(source.Path{"spec"})
 	b.swap(source.Path{"spec", "failurePolicy"}, "Fail", "Ignore", "no case has an expression that fails")
@@ -196,6 +202,7 @@ func (b *builder) binding() {
 }
 
 func (b *builder) webhooks() {
+	b.anywhere = true // the record doesn't have the values of match conditions
 	for i := range b.list(source.Path{"webhooks"}) {
 		path := source.Path{"webhooks", i}
 		b.constraints(path, "rules")
@@ -259,6 +266,11 @@ func (b *builder) constraints(path source.Path, rules string) {
 			}
 		}
 	}
+}
+
+func (b *builder) definition() {
+	b.anywhere = true // the record doesn't have the values of rules
+	b.schema(source.Path{"spec", "versions"})
 }
 
 // schema adds the mutations of the rules below a part of a definition.

@@ -24,16 +24,17 @@ import (
 // Reach knows which cases reach which objects and expressions. Several goroutines may use it.
 type Reach struct {
 	mu    sync.Mutex
-	tests map[test]*reached
+	tests map[testOf]*reached
 }
 
-// test is a test of a file.
-type test struct{ path, title string }
+// testOf names a test of a file.
+type testOf struct{ path, title string }
 
 // reached is what the cases of a test reach.
 type reached struct {
 	installed []manifests.Object
-	// by has the names of the cases that evaluate an expression, by KIND/NAME of its object and the path of its field.
+	// by has the names of the cases whose requests a policy or a binding may match, by its KIND/NAME, and those of the cases
+	// that evaluate an expression, by KIND/NAME and the path of its field.
 	by map[string]map[string]bool
 }
 
@@ -41,9 +42,9 @@ type reached struct {
 func (r *Reach) Add(result *runner.Result, installed []manifests.Object, request *trace.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := test{result.Path, result.File}
+	key := testOf{result.Path, result.File}
 	if r.tests == nil {
-		r.tests = map[test]*reached{}
+		r.tests = map[testOf]*reached{}
 	}
 	if r.tests[key] == nil {
 		r.tests[key] = &reached{installed: installed, by: map[string]map[string]bool{}}
@@ -60,7 +61,13 @@ func (r *Reach) Add(result *runner.Result, installed []manifests.Object, request
 	for _, pass := range request.Admissions {
 		for _, step := range pass.Steps {
 			for _, p := range step.Policies {
+				if !elsewhere[p.Verdict.Reason] && (p.Verdict.Reason != trace.Matched || slices.ContainsFunc(p.Bindings, applies)) {
+					add(p.Kind + "/" + p.Name)
+				}
 				for _, b := range p.Bindings {
+					if applies(b) {
+						add(p.Kind + "Binding/" + b.Name)
+					}
 					for _, e := range b.Evaluations {
 						for _, x := range e.Expressions {
 							add(p.Kind + "/" + p.Name + " " + coverage.FieldOf(x.Field))
@@ -72,13 +79,27 @@ func (r *Reach) Add(result *runner.Result, installed []manifests.Object, request
 	}
 }
 
-// evaluates tells whether a case may notice a mutation: any case may notice a change of a rule or a selector, and only cases
-// that evaluate an expression its change. Expressions of webhooks and definitions aren't recorded.
-func (r *reached) evaluates(m *Mutation, name string) bool {
-	if m.expression == "" || !strings.Contains(m.Object, "Policy/") {
+// elsewhere are the reasons of verdicts about requests for other resources than those of a policy with one rule. No mutation
+// makes the rule match them.
+var elsewhere = map[trace.Reason]bool{
+	trace.RuleGroup: true, trace.RuleVersion: true, trace.RuleResource: true, trace.RuleSubresource: true, trace.RuleScope: true, trace.RuleName: true,
+}
+
+// applies tells whether a binding applies to a request, or may apply to it after a mutation of a rule or a selector: no match
+// condition has ruled the policy out.
+func applies(b *trace.Binding) bool {
+	return len(b.Evaluations) == 0 || slices.ContainsFunc(b.Evaluations, func(e *trace.Evaluation) bool { return e.Verdict.Reason != trace.MatchConditionFalse })
+}
+
+// mayNotice tells whether a case may notice a mutation.
+func (r *reached) mayNotice(m *Mutation, name string) bool {
+	switch {
+	case m.anywhere:
 		return true
+	case m.expression != "":
+		return r.by[m.Object+" "+m.expression][name]
 	}
-	return r.by[m.Object+" "+m.expression][name]
+	return r.by[m.Object][name]
 }
 
 // atOnce is the number of mutations that a server gets before another server may take over, so that the servers end at
@@ -95,7 +116,7 @@ func Run(ctx context.Context, r *runner.Runner, files []*testfile.File, reach *R
 	var jobs []*runner.Job
 	state := &state{done: done}
 	for _, file := range files {
-		known := reach.tests[test{file.Path, file.Title()}]
+		known := reach.tests[testOf{file.Path, file.Title()}]
 		if known == nil {
 			continue // none of its cases is selected
 		}
@@ -123,7 +144,7 @@ func Run(ctx context.Context, r *runner.Runner, files []*testfile.File, reach *R
 	all = slices.DeleteFunc(all, func(m *Mutation) bool { return m.refused })
 	for _, m := range all {
 		if !m.reached {
-			m.Means = "no case evaluates the expression"
+			m.Means = "no case is about it"
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *Mutation) int { return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line) })
@@ -149,7 +170,7 @@ func (s *state) try(ctx context.Context, session *runner.Session, file *testfile
 		decided := m.Noticed != "" || m.refused
 		s.mu.Unlock()
 		if !decided {
-			may := slices.DeleteFunc(slices.Clone(cases), func(c *testfile.Planned) bool { return !known.evaluates(m, c.Name) })
+			may := slices.DeleteFunc(slices.Clone(cases), func(c *testfile.Planned) bool { return !known.mayNotice(m, c.Name) })
 			result, err := session.Notices(ctx, m.mutant, may)
 			if err != nil && !errors.Is(err, runner.ErrRefused) {
 				return err

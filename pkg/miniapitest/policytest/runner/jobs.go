@@ -108,13 +108,15 @@ type worker struct {
 	options string
 	// loaded is true if the server has captured objects from its start.
 	loaded bool
+	// last is the session of the last job, or nil.
+	last *Session
 }
 
 // stop stops the server. An error of the stop doesn't change the results.
 func (w *worker) stop() {
 	if w.server != nil {
 		_ = w.server.Stop()
-		w.server = nil
+		w.server, w.last = nil, nil
 	}
 }
 
@@ -140,18 +142,34 @@ func (w *worker) do(ctx context.Context, job *Job) error {
 	if ctx.Err() != nil {
 		return nil // the cause is reported once for all jobs
 	}
-	server, err := w.ready(ctx, job.File, audited(job.Cases))
-	if err != nil {
-		return &testfile.Error{File: job.File.Path, Err: err}
-	}
+	session, err := w.session(ctx, job)
 	if len(job.File.Webhooks) > 0 {
 		defer w.stop() // the programs end with the test
 	}
-	session, err := w.install(ctx, server, job.File)
 	if err != nil {
 		return err
 	}
 	return job.Do(ctx, session)
+}
+
+// session returns a server with what the file of a job installs. For jobs of the same file one after the other, it is installed
+// once.
+func (w *worker) session(ctx context.Context, job *Job) (*Session, error) {
+	audited := audited(job.Cases)
+	if s := w.last; s != nil && s.file == job.File && s.audited == audited && w.server.Restore(ctx, s.snapshot) == nil {
+		return s, nil
+	}
+	w.last = nil
+	server, err := w.ready(ctx, job.File, audited)
+	if err != nil {
+		return nil, &testfile.Error{File: job.File.Path, Err: err}
+	}
+	session, err := w.install(ctx, server, job.File)
+	if err != nil {
+		return nil, err
+	}
+	session.audited, w.last = audited, session
+	return session, nil
 }
 
 // audited tells whether a case needs audit events.

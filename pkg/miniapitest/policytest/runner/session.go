@@ -22,6 +22,8 @@ type Session struct {
 	// objects are the installed objects, and snapshot is the server with them.
 	objects  []manifests.Object
 	snapshot engine.Snapshot
+	// audited is true if the server reports audit events.
+	audited bool
 	// mutated is true while a mutant is in place of an installed object. Results then need no explanation.
 	mutated bool
 }
