@@ -33,7 +33,7 @@ func run(ctx context.Context) error {
 	binary := flag.String("binary", "bin/miniapi", "the path of the miniapi program")
 	rounds := flag.Int("rounds", 20, "the number of measurements of a start, a call or another short operation; the figures are medians")
 	first := flag.String("first", "", "measure only the first start of a server in this process, with this engine: fixture, servers or envtest; the bench runs itself with this flag")
-	only := flag.String("only", "", "measure only one part: edits, trace, process, load, lists, firsts, extensions, reference, fixture, servers, packages or new; packages and new are measured only with this flag")
+	only := flag.String("only", "", "measure only one part: edits, trace, process, load, lists, firsts, workloads, extensions, reference, fixture, servers, packages or new; packages and new are measured only with this flag")
 	flag.Parse()
 	quietLogs()
 	log.SetLogger(logr.Discard())
@@ -59,6 +59,7 @@ func run(ctx context.Context) error {
 		{"load", func() error { return measureLoad(ctx, table, path) }, false},
 		{"lists", func() error { return measureLists(ctx, table, path) }, false},
 		{"firsts", func() error { return measureFirsts(ctx, table, path) }, false},
+		{"workloads", func() error { return measureWorkloads(ctx, table, path, *rounds) }, false},
 		{"extensions", func() error { return measureExtensions(ctx, table, path, *rounds) }, false},
 		{"reference", func() error { return measureReference(ctx, table) }, false},
 		{"fixture", func() error { return fixture().measure(ctx, table.miniapi, *rounds) }, false},

@@ -113,6 +113,9 @@ var (
 	firstOpenAPI3   = row{name: "first OpenAPI document of a group, version 3", format: milliseconds, target: firstTarget}
 	firstOpenAPI2   = row{name: "first OpenAPI document of version 2", format: milliseconds, target: firstTarget}
 
+	workloadSmall = row{name: "Deployment of 3 until available, with workloads on 50 nodes", format: milliseconds, target: 60}
+	workloadLarge = row{name: "the same, of 1,000", format: milliseconds, target: 3000}
+
 	tracedCreate = row{name: "processor time of a create with --trace-requests, without = 1", format: times, target: 1.1}
 	tracedHooks  = row{name: "the same, 3 mutating and 3 validating webhooks", format: times, target: 1.1}
 
@@ -128,7 +131,7 @@ var (
 		&listFirst, &listAll, &listCached, &listJSON, &listPages, &listTenth, &watchTenth, &eventsBeside, &deletePods,
 		&firstDiscovery, &firstCreate, &firstPod, &firstApply, &firstWatch, &firstTable, &firstValidated, &firstMutated,
 		&firstDefinition, &firstObject, &firstOpenAPI3, &firstOpenAPI2,
-		&tracedCreate, &tracedHooks,
+		&workloadSmall, &workloadLarge, &tracedCreate, &tracedHooks,
 	}
 )
 
