@@ -268,6 +268,12 @@ func (r Reader) Decode(source string, data []byte) ([]Object, error) {
 	return objects, undecoded
 }
 
+// FileOf returns the file of the Source of an object.
+func FileOf(source string) string {
+	file, _, _ := strings.Cut(source, ", document ")
+	return file
+}
+
 // objectsOf returns the objects of documents. The argument named is true if the caller's path is the file itself, and
 // not its folder or a glob.
 func (r Reader) objectsOf(documents []document, source string, named bool) ([]Object, error) {

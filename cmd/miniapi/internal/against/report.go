@@ -240,7 +240,7 @@ func (r *Report) junit(to io.Writer) error {
 		Suites  []suite  `xml:"testsuite"`
 	}{Time: fmt.Sprintf("%.3f", r.Took.Seconds())}
 	for _, judged := range r.Judged {
-		s := suite{Name: judged.Name, File: file(judged.Source)}
+		s := suite{Name: judged.Name, File: manifests.FileOf(judged.Source)}
 		for _, group := range judged.sorted() {
 			one := testcase{Class: group.By, Name: strings.TrimSpace(group.Effect + " " + group.Namespace)}
 			text := strings.Join(append([]string{group.line()}, group.messages()...), "\n")
@@ -274,17 +274,11 @@ func (r *Report) github(to io.Writer) error {
 				level = "error"
 			}
 			text := strings.Join(append([]string{group.line()}, group.messages()...), "\n")
-			if _, err := fmt.Fprintf(to, "::%s file=%s,title=%s::%s\n", level, testreport.Property(file(judged.Source)), testreport.Property(judged.Name), testreport.Data(text)); err != nil {
+			if _, err := fmt.Fprintf(to, "::%s file=%s,title=%s::%s\n", level, testreport.Property(manifests.FileOf(judged.Source)), testreport.Property(judged.Name), testreport.Data(text)); err != nil {
 				return err
 			}
 		}
 	}
 	_, err := fmt.Fprintln(to, r.summary())
 	return err
-}
-
-// file returns the file of a source.
-func file(source string) string {
-	name, _ := manifests.FileOf(source)
-	return name
 }

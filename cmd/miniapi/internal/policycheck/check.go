@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/source"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace/resources"
@@ -64,8 +65,7 @@ const (
 func (f Finding) String() string {
 	text := f.Source
 	if f.Line > 0 {
-		file, _ := manifests.FileOf(f.Source)
-		text = fmt.Sprintf("%s:%d", file, f.Line)
+		text = fmt.Sprintf("%s:%d", manifests.FileOf(f.Source), f.Line)
 	}
 	text += ": " + f.Severity + ": " + f.Kind + " " + f.Name + ": "
 	if f.Field != "" {
@@ -128,10 +128,13 @@ func Check(ctx context.Context, config *rest.Config, objects []manifests.Object,
 		return nil, err
 	}
 	var all []Finding
-	lines := manifests.Lines{}
+	var files source.Files
 	for i, found := range c.found {
+		at := files.Find(manifests.FileOf(objects[i].Source), objects[i].GetKind(), objects[i].GetName())
 		for _, finding := range found {
-			finding.Line = lines.Of(objects[i], finding.Field)
+			if at != nil {
+				finding.Line = at.Line(source.ParsePath(finding.Field))
+			}
 			all = append(all, finding)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -131,6 +132,19 @@ func child(node *yaml.Node, key string) *yaml.Node {
 
 // Path is the path of a field: keys of maps as strings, and indices of lists as ints.
 type Path []any
+
+// ParsePath returns the path that errors have in the form of String.
+func ParsePath(text string) Path {
+	var path Path
+	for _, step := range strings.FieldsFunc(text, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
+		if index, err := strconv.Atoi(step); err == nil {
+			path = path.With(index)
+		} else {
+			path = path.With(step)
+		}
+	}
+	return path
+}
 
 // String returns the path as errors have it, such as spec.validations[0].expression.
 func (p Path) String() string {

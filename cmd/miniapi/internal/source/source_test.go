@@ -84,3 +84,37 @@ func TestLineOf(t *testing.T) {
 		t.Errorf("want the path as errors have it, got %q", got)
 	}
 }
+
+// A field of an error has its line, or that of the nearest field around it.
+func TestLineOfParsedPath(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "objects.yaml")
+	if err := os.WriteFile(path, []byte(`kind: Service
+metadata: {name: s}
+spec:
+  ports:
+  - port: 1
+  - port: 2
+    name: second
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var files Files
+	service := files.Find(path, "Service", "s")
+	for _, test := range []struct {
+		name, reason, field string
+		want                int
+	}{
+		{"object", "an error may be about the whole object", "", 1},
+		{"element", "an index is a step of the path", "spec.ports[1].name", 7},
+		{"absent", "the element lacks the field", "spec.ports[1].protocol.name", 6},
+		{"no element", "the list begins at its first element", "spec.ports[7]", 5},
+	} {
+		if got := service.Line(ParsePath(test.field)); got != test.want {
+			t.Errorf("%s: want line %d of %s, got %d: %s", test.name, test.want, test.field, got, test.reason)
+		}
+	}
+	if files.Find("standard input", "Service", "s") != nil {
+		t.Error("an object that isn't from a file has a place in one")
+	}
+}
