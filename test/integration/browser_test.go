@@ -92,6 +92,12 @@ func openBrowser(t *testing.T) *browser {
 // do sends a command to Chromium, and decodes its result.
 func (b *browser) do(method string, params map[string]any, into any) {
 	b.t.Helper()
+	ok(b.t, b.try(method, params, into))
+}
+
+// try is like do, and returns an error if Chromium refuses the command, for example because the page is being left.
+func (b *browser) try(method string, params map[string]any, into any) error {
+	b.t.Helper()
 	b.last++
 	ok(b.t, b.conn.SetDeadline(time.Now().Add(browserPatience)))
 	ok(b.t, websocket.JSON.Send(b.conn, map[string]any{"id": b.last, "method": method, "params": params}))
@@ -108,34 +114,43 @@ func (b *browser) do(method string, params map[string]any, into any) {
 			continue // an event, not the result
 		}
 		if message.Error != nil {
-			b.t.Fatalf("%s: %s", method, message.Error)
+			return fmt.Errorf("%s: %s", method, message.Error)
 		}
-		if into != nil {
-			ok(b.t, json.Unmarshal(message.Result, into))
+		if into == nil {
+			return nil
 		}
-		return
+		return json.Unmarshal(message.Result, into)
 	}
 }
 
 // eval evaluates a JavaScript expression in the page.
 func (b *browser) eval(expression string) any {
 	b.t.Helper()
+	value, err := b.tryEval(expression)
+	ok(b.t, err)
+	return value
+}
+
+func (b *browser) tryEval(expression string) (any, error) {
+	b.t.Helper()
 	var result struct {
 		Result           struct{ Value any }
 		ExceptionDetails json.RawMessage
 	}
-	b.do("Runtime.evaluate", map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true}, &result)
-	if result.ExceptionDetails != nil {
-		b.t.Fatalf("%s: %s", expression, result.ExceptionDetails)
+	err := b.try("Runtime.evaluate", map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true}, &result)
+	if err == nil && result.ExceptionDetails != nil {
+		err = fmt.Errorf("%s: %s", expression, result.ExceptionDetails)
 	}
-	return result.Result.Value
+	return result.Result.Value, err
 }
 
-// until waits until a JavaScript expression is true in the page.
+// until waits until a JavaScript expression is true in the page, or in the page that follows it.
 func (b *browser) until(expression string) {
 	b.t.Helper()
 	eventually(b.t, func(context.Context) error {
-		if b.eval("Boolean("+expression+")") != true {
+		if value, err := b.tryEval("Boolean(" + expression + ")"); err != nil {
+			return err
+		} else if value != true {
 			return fmt.Errorf("in the page, this isn't true: %s", expression)
 		}
 		return nil
