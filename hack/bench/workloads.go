@@ -36,6 +36,7 @@ func measureWorkloads(ctx context.Context, t *table, binary string, rounds int) 
 	if err != nil {
 		return err
 	}
+	config.QPS = -1 // no limit of the client
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/kwok/pkg/utils/lifecycle"
 
 	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
+	"github.com/miniapi-dev/miniapi/pkg/kubelet/stages"
 )
 
 // player plays the stages of the objects of one kind.
@@ -135,7 +136,7 @@ func (p *player) next(ctx context.Context, key string) (object, plan, error) {
 		next.due, next.step = old.due, old.step
 	default:
 		now := p.clock.now()
-		delay, _, err := stage.Delay(ctx, event, now)
+		delay, err := stages.Delay(ctx, stage, event, now)
 		if err != nil {
 			return nil, plan{}, fmt.Errorf("%s %s: the delay of stage %s: %w", p.kind, key, stage.Name(), err)
 		}

@@ -67,6 +67,11 @@ func New(config Config) (forget func(), err error) {
 	defer s.mu.Unlock()
 	s.synced, err = work.Follow(
 		work.Events{Informer: core.Namespaces().Informer()},
+		work.Events{Informer: core.Services().Informer()},
+		work.Events{Informer: core.ReplicationControllers().Informer()},
+		work.Events{Informer: apps.ReplicaSets().Informer()},
+		work.Events{Informer: apps.StatefulSets().Informer()},
+		work.Events{Informer: config.Informers.Policy().V1().PodDisruptionBudgets().Informer()},
 		work.Events{Informer: core.PersistentVolumes().Informer(), Changed: s.volumeChanged},
 		work.Events{Informer: core.PersistentVolumeClaims().Informer(), Changed: s.volumeChanged},
 		work.Events{Informer: config.Informers.Storage().V1().StorageClasses().Informer(), Changed: s.volumeChanged},
@@ -86,7 +91,7 @@ type scheduler struct {
 	namespaces corelisters.NamespaceLister
 	budgets    policylisters.PodDisruptionBudgetLister
 
-	// synced tells when the scheduler knows the namespaces, volumes, nodes and pods that existed at the start.
+	// synced tells when the scheduler knows the objects that existed at the start.
 	synced []cache.DoneChecker
 
 	// cycles has its only key when a pod may have to be scheduled. writes has the pods with an outcome.

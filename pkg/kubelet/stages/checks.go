@@ -99,6 +99,8 @@ func (e expressions) value(at *field.Path, from *internalversion.ExpressionFrom)
 }
 
 func (e expressions) cel(at *field.Path, c *internalversion.ExpressionCEL) field.ErrorList {
+	celTypes.Lock()
+	defer celTypes.Unlock()
 	env, err := cel.NewEnvironment(cel.EnvironmentConfig{
 		Types:       cel.DefaultTypes,
 		Conversions: cel.DefaultConversions,

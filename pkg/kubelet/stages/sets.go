@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,6 +50,10 @@ var files embed.FS
 // Names returns the names of the sets that are built in.
 func Names() []string { return slices.Sorted(maps.Keys(builtin)) }
 
+// celTypes guards the types that kwok's library for CEL keeps for the whole process: compiling an expression writes them,
+// and evaluating one reads them.
+var celTypes sync.RWMutex
+
 // Set is a set of stages.
 type Set struct {
 	Name   string
@@ -57,11 +62,21 @@ type Set struct {
 
 // Next returns the stage that an object of a kind comes to next, or nil.
 func (s *Set) Next(ctx context.Context, kind string, event *lifecycle.Event) (*lifecycle.Stage, error) {
+	celTypes.RLock()
+	defer celTypes.RUnlock()
 	stage, err := s.stages[kind].Match(ctx, event)
 	if err != nil {
 		return nil, fmt.Errorf("stages %s: %w", s.Name, err)
 	}
 	return stage, nil
+}
+
+// Delay returns the time for which a stage waits for an object.
+func Delay(ctx context.Context, stage *lifecycle.Stage, event *lifecycle.Event, now time.Time) (time.Duration, error) {
+	celTypes.RLock()
+	defer celTypes.RUnlock()
+	delay, _, err := stage.Delay(ctx, event, now)
+	return delay, err
 }
 
 // has reports whether the set has stages of a kind.
@@ -78,8 +93,10 @@ func newSet(ctx context.Context, name string, all []*internalversion.Stage) (*Se
 			set.stages[stage.Spec.ResourceRef.Kind] = append(set.stages[stage.Spec.ResourceRef.Kind], made)
 		}
 	}
+	celTypes.Lock()
+	defer celTypes.Unlock()
 	for kind, of := range set.stages {
-		// The first match compiles the expressions, which isn't safe for concurrent use.
+		// The first match compiles the expressions.
 		if _, err := of.ListAllPossible(ctx, &lifecycle.Event{Data: samples[kind]}); err != nil {
 			return nil, fmt.Errorf("stages %s: %w", name, err)
 		}
