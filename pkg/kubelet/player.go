@@ -179,7 +179,7 @@ func (p *player) play(ctx context.Context, key string, o object, next plan) erro
 			return err
 		},
 	)
-	if err = work.IgnoreStale(err); err != nil {
+	if err = work.IgnoreStale(err); err != nil && !isReplaced(err) {
 		if ctx.Err() != nil {
 			return err
 		}
@@ -196,6 +196,12 @@ func (p *player) play(ctx context.Context, key string, o object, next plan) erro
 	next.stage, next.step = nil, 0
 	p.keep(key, next)
 	return nil
+}
+
+// isReplaced reports whether a patch has failed because its object was deleted, and another one has the name now.
+func isReplaced(err error) bool {
+	cause, invalid := apierrors.StatusCause(err, metav1.CauseTypeFieldValueInvalid)
+	return invalid && cause.Field == "metadata.uid"
 }
 
 // failsAgain reports whether a stage that has failed would fail in the same way again: a template can't be executed, or
