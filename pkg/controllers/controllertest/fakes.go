@@ -1,5 +1,5 @@
-// Package controllertest has fakes for tests of controllers: informers that don't run, and the list of writes of a
-// fake client.
+// Package controllertest has fakes for tests of controllers: informers that don't run, the run of a controller over a
+// fake client, and the list of such a client's writes.
 //
 // Use it to test the decisions of one controller. The tests in test/integration run controllers against a server.
 package controllertest

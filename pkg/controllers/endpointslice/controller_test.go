@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/miniapi-dev/miniapi/pkg/controllers/controllertest"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/endpointslice"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/eventrecorder"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
@@ -30,26 +31,13 @@ func start(t *testing.T, objects ...runtime.Object) *fake.Clientset {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{corev1.LabelTopologyZone: "a"}}}
 	client := fake.NewSimpleClientset(append(objects, node)...)
 	client.PrependReactor("*", "endpointslices", serve)
-	runner := work.NewRunner(t.Context())
-	factory := informers.NewSharedInformerFactory(client, 0)
-	core := factory.Core().V1()
-	if err := endpointslice.New(endpointslice.Config{
-		Runner: runner, Client: client.DiscoveryV1(), Events: eventrecorder.NewRecorder(t.Context(), client.CoreV1(), endpointslice.Component),
-		Services: core.Services().Informer(), Pods: core.Pods().Informer(), Nodes: core.Nodes().Informer(),
-		Slices: factory.Discovery().V1().EndpointSlices().Informer(),
-	}); err != nil {
-		t.Fatal(err)
-	}
-	open, err := runner.Hold(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	factory.StartWithContext(t.Context())
-	factory.WaitForCacheSyncWithContext(t.Context())
-	open()
-	t.Cleanup(func() {
-		runner.Close()
-		factory.Shutdown()
+	controllertest.Start(t, client, func(runner *work.Runner, factory informers.SharedInformerFactory) error {
+		core := factory.Core().V1()
+		return endpointslice.New(endpointslice.Config{
+			Runner: runner, Client: client.DiscoveryV1(), Events: eventrecorder.NewRecorder(t.Context(), client.CoreV1(), endpointslice.Component),
+			Services: core.Services().Informer(), Pods: core.Pods().Informer(), Nodes: core.Nodes().Informer(),
+			Slices: factory.Discovery().V1().EndpointSlices().Informer(),
+		})
 	})
 	return client
 }

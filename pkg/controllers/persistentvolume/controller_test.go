@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/miniapi-dev/miniapi/pkg/controllers/controllertest"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/eventrecorder"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/persistentvolume"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
@@ -25,26 +26,13 @@ const namespace = metav1.NamespaceDefault
 func start(t *testing.T, objects ...runtime.Object) *fake.Clientset {
 	t.Helper()
 	client := fake.NewSimpleClientset(objects...)
-	runner := work.NewRunner(t.Context())
-	factory := informers.NewSharedInformerFactory(client, 0)
-	core := factory.Core().V1()
-	if err := persistentvolume.New(persistentvolume.Config{
-		Runner: runner, Client: client.CoreV1(), Events: eventrecorder.NewRecorder(t.Context(), client.CoreV1(), persistentvolume.Component),
-		Claims: core.PersistentVolumeClaims().Informer(), Volumes: core.PersistentVolumes().Informer(), Pods: core.Pods().Informer(),
-		Classes: factory.Storage().V1().StorageClasses().Informer(),
-	}); err != nil {
-		t.Fatal(err)
-	}
-	open, err := runner.Hold(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	factory.StartWithContext(t.Context())
-	factory.WaitForCacheSyncWithContext(t.Context())
-	open()
-	t.Cleanup(func() {
-		runner.Close()
-		factory.Shutdown()
+	controllertest.Start(t, client, func(runner *work.Runner, factory informers.SharedInformerFactory) error {
+		core := factory.Core().V1()
+		return persistentvolume.New(persistentvolume.Config{
+			Runner: runner, Client: client.CoreV1(), Events: eventrecorder.NewRecorder(t.Context(), client.CoreV1(), persistentvolume.Component),
+			Claims: core.PersistentVolumeClaims().Informer(), Volumes: core.PersistentVolumes().Informer(), Pods: core.Pods().Informer(),
+			Classes: factory.Storage().V1().StorageClasses().Informer(),
+		})
 	})
 	return client
 }
