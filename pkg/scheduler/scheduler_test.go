@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/miniapi-dev/miniapi/pkg/controllers/controllertest"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
 	"github.com/miniapi-dev/miniapi/pkg/scheduler"
 )
@@ -21,7 +22,6 @@ import (
 // world is a scheduler over a fake server.
 type world struct {
 	*fake.Clientset
-	runner *work.Runner
 	forget func()
 }
 
@@ -29,19 +29,12 @@ type world struct {
 func newWorld(t *testing.T, objects ...runtime.Object) *world {
 	t.Helper()
 	client := fake.NewSimpleClientset(objects...)
-	w := &world{Clientset: client, runner: work.NewRunner(t.Context())}
+	w := &world{Clientset: client}
 	client.PrependReactor("create", "pods", w.bind)
-	factory := informers.NewSharedInformerFactory(client, 0)
-	var err error
-	if w.forget, err = scheduler.New(scheduler.Config{Runner: w.runner, Client: client.CoreV1(), Events: client.EventsV1(), Informers: factory}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		w.runner.Close()
-		factory.Shutdown()
+	controllertest.Start(t, client, func(runner *work.Runner, factory informers.SharedInformerFactory) (err error) {
+		w.forget, err = scheduler.New(scheduler.Config{Runner: runner, Client: client.CoreV1(), Events: client.EventsV1(), Informers: factory})
+		return err
 	})
-	factory.StartWithContext(t.Context())
-	factory.WaitForCacheSyncWithContext(t.Context())
 	return w
 }
 
