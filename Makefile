@@ -77,7 +77,7 @@ CYCLES ?= 1000
 
 .PHONY: robustness
 robustness: build ## Break servers, members and connections under checked load (ARGS="-duration 10m -seed 42")
-	go test -count=1 -v -timeout 0 -run '$(RUN)' ./test/robustness -args -miniapi '$(CURDIR)/bin/miniapi' $(ARGS)
+	go test -count=1 -v -artifacts -timeout 0 -run '$(RUN)' ./test/robustness -args -miniapi '$(CURDIR)/bin/miniapi' $(ARGS)
 	MINIAPI_TEST_CYCLES=$(CYCLES) go test -count=1 -v -timeout 0 -run TestStoppedServersLeaveNothing ./pkg/server | sed '/^[IWEF][0-9]\{4\} /d' # without the servers' logs
 
 .PHONY: bench

@@ -48,7 +48,7 @@ func TestLostWritesAreFound(t *testing.T) {
 		errs = append(errs, p.end(syscall.SIGKILL), os.RemoveAll(data), os.CopyFS(data, os.DirFS(kept)), p.start(ctx))
 		return map[string]int{"server: writes lost": 1}, errors.Join(errs...)
 	}
-	results := judge(t, 0.05, consistency.Options{Configs: []*rest.Config{config}, Patience: patienceIfBroken, Disturb: loses})
+	results, _ := judge(t, 0.05, consistency.Options{Configs: []*rest.Config{config}, Patience: patienceIfBroken, Disturb: loses})
 	for _, id := range []string{"object.linearizable", "object.revisions"} {
 		failed := func(r conformance.Result) bool { return r.ID == id && r.Status == conformance.Failed }
 		if !slices.ContainsFunc(results, failed) {

@@ -4,8 +4,11 @@ package robustness_test
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -18,6 +21,7 @@ var (
 	program  = flag.String("miniapi", "", "`path` of the program miniapi; without one, the tests are skipped")
 	duration = flag.Duration("duration", 2*time.Minute, "`time` in which clients write, over all tests")
 	seed     = flag.Uint64("seed", rand.Uint64(), "`seed` of the choices of clients and faults")
+	kept     = flag.String("history", "", "`file` with the history of a failed run, to be checked again")
 )
 
 const (
@@ -47,11 +51,49 @@ func survive(t *testing.T, share float64, o consistency.Options, tables ...[]fau
 	t.Helper()
 	o.Patience = patience
 	o.Disturb = func(ctx context.Context) (map[string]int, error) { return inject(ctx, tables) }
-	conformancetest.Results(t, judge(t, share, o))
+	results, history := judge(t, share, o)
+	conformancetest.Results(t, results)
+	if t.Failed() {
+		keep(t, history)
+	}
 }
 
-// judge has clients write for a share of the duration of all tests, and returns the results of the cases.
-func judge(t *testing.T, share float64, o consistency.Options) conformance.Results {
+// keep writes the history of a failed run to a file: another run with the same seed has another one.
+func keep(t *testing.T, h *consistency.History) {
+	t.Helper()
+	file := filepath.Join(t.ArtifactDir(), "history.json")
+	content, err := json.Marshal(h)
+	if err == nil {
+		err = os.WriteFile(file, content, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("go test ./test/robustness -run TestHistory -args -history %s checks this history again", file)
+}
+
+// A kept history is checked again.
+func TestHistory(t *testing.T) {
+	if *kept == "" {
+		t.Skip("no flag -history")
+	}
+	content, err := os.ReadFile(*kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var h consistency.History
+	if err := json.Unmarshal(content, &h); err != nil {
+		t.Fatalf("history %s: %v", *kept, err)
+	}
+	results, err := conformance.Run(t.Context(), consistency.Cases(&h), conformance.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conformancetest.Results(t, results)
+}
+
+// judge has clients write for a share of the duration of all tests, and returns the results of the cases and the history.
+func judge(t *testing.T, share float64, o consistency.Options) (conformance.Results, *consistency.History) {
 	t.Helper()
 	t.Logf("-seed %d repeats the choices of this run", *seed)
 	o.Seed, o.Duration, o.RequestTimeout = *seed, time.Duration(share*float64(*duration)), requestTimeout
@@ -63,5 +105,5 @@ func judge(t *testing.T, share float64, o consistency.Options) conformance.Resul
 	if len(history.Faults) == 0 {
 		t.Error("no fault was injected: the duration must be longer")
 	}
-	return results
+	return results, history
 }

@@ -251,23 +251,50 @@ func TestCases(t *testing.T) {
 // After a gap in the history, a write without an answer may have had an effect that nobody has seen.
 func TestGap(t *testing.T) {
 	t.Parallel()
-	h := right()
-	// The server is killed after the patch, and its history begins with the list after the deletion, which has no answer.
-	h.Operations[6].Outcome = consistency.Unknown
-	h.Operations[6].Returned = consistency.Version{}
-	h.Watches[0].Events, h.Watches[0].End = h.Watches[0].Events[:3], consistency.EndedByConnection
-	h.Watches[1].Events = h.Watches[1].Events[:2]
-	h.Watches[3].Events = h.Watches[3].Events[:3]
-	h.Watches[3].End = consistency.EndedByConnection
-	again := consistency.List{Mode: consistency.Recent, Resource: resource, Call: ms(9), Return: ms(10), Outcome: consistency.OK, Revisions: []uint64{13}}
-	h.Lists = append(h.Lists, again)
-	h.Watches = append(h.Watches, consistency.Watch{Resource: resource, Start: consistency.FromList, From: 13, Steady: true, Call: ms(10), End: consistency.EndedByLast, Events: events()[4:]})
-	if got := failed(t, h); len(got) > 0 {
-		t.Errorf("want the deletion to explain the history, got %v", got)
+	// The server is killed after the patch, and the deletion has no answer. The history of the server begins after it.
+	killed := func() *consistency.History {
+		h := right()
+		h.Operations[6].Outcome = consistency.Unknown
+		h.Operations[6].Returned = consistency.Version{}
+		h.Watches[0].Events, h.Watches[0].End = h.Watches[0].Events[:3], consistency.EndedByConnection
+		h.Watches[0].Client = 1
+		h.Watches[1].Events = h.Watches[1].Events[:2]
+		h.Watches[3].Events = h.Watches[3].Events[:3]
+		h.Watches[3].End = consistency.EndedByConnection
+		return h
 	}
-	h.Operations = slices.Delete(h.Operations, 6, 7)
-	if got := failed(t, h); !slices.Contains(got, "object.linearizable") {
-		t.Errorf("want the object not to vanish without a deletion, got %v", got)
+	again := consistency.List{Client: 1, Mode: consistency.Recent, Resource: resource, Call: ms(9), Return: ms(10), Outcome: consistency.OK, Revisions: []uint64{13}}
+	for _, test := range []struct {
+		name, reason string
+		change       func(h *consistency.History)
+	}{
+		{"list, then a watch", "the list ends the gap", func(h *consistency.History) {
+			h.Lists = append(h.Lists, again)
+			h.Watches = append(h.Watches, consistency.Watch{Client: 1, Resource: resource, Start: consistency.FromList, From: 13, Steady: true, Call: ms(10), End: consistency.EndedByLast, Events: events()[4:]})
+		}},
+		{"list with the last write", "no watch follows the list", func(h *consistency.History) {
+			h.Operations = slices.Delete(h.Operations, 7, 10)
+			h.Lists = append(h.Lists[:2], h.Lists[3], consistency.List{
+				Client: 2, Mode: consistency.Paged, Resource: resource, Call: ms(20), Return: ms(21), Outcome: consistency.OK, Revisions: []uint64{14, 14},
+			}, consistency.List{
+				Client: 1, Mode: consistency.Recent, Resource: resource, Call: ms(21), Return: ms(22), Outcome: consistency.OK, Revisions: []uint64{15},
+				Items: []consistency.Item{{Name: last, Version: final}},
+			})
+			h.Watches[2].Events = events()[6:]
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			h := killed()
+			test.change(h)
+			if got := failed(t, h); len(got) > 0 {
+				t.Errorf("%s: want the deletion to explain the history, got %v", test.reason, got)
+			}
+			h.Operations = slices.Delete(h.Operations, 6, 7)
+			if got := failed(t, h); !slices.Contains(got, "object.linearizable") {
+				t.Errorf("want the object not to vanish without a deletion, got %v", got)
+			}
+		})
 	}
 }
 

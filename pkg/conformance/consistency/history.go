@@ -225,6 +225,15 @@ func (w *Watch) initial() (int, bool) {
 	return len(w.Events), false
 }
 
+// last returns the highest resource version that the client knows at the end of the watch.
+func (w *Watch) last() uint64 {
+	last := w.From
+	for _, e := range w.Events {
+		last = max(last, e.Version.Revision)
+	}
+	return last
+}
+
 // History has all that the clients of a run have sent and received.
 type History struct {
 	Seed uint64

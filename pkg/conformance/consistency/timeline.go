@@ -161,27 +161,29 @@ func (h *History) sightings(resource string) map[uint64][]sighting {
 	return seen
 }
 
-// gaps returns the gaps between the watches of the client that watches a resource all the time.
+// gaps returns the gaps in what the client that watches a resource all the time has seen. It lists the objects only if it
+// can't resume its watch, so each of its lists ends a gap.
 func (h *History) gaps(resource string) []gap {
-	var gaps []gap
-	last := uint64(0)
+	var steady []*Watch
 	for i := range h.Watches {
-		w := &h.Watches[i]
-		if w.Resource != resource || !w.Steady {
+		if w := &h.Watches[i]; w.Resource == resource && w.Steady {
+			steady = append(steady, w)
+		}
+	}
+	var gaps []gap
+	for i := range h.Lists {
+		l := &h.Lists[i]
+		if l.Outcome != OK || len(steady) == 0 || l.Client != steady[0].Client {
 			continue
 		}
-		if w.Start == FromList {
-			for j := range h.Lists {
-				l := &h.Lists[j]
-				if l.Client == w.Client && l.Outcome == OK && l.revision() == w.From && w.From > last {
-					gaps = append(gaps, gap{from: last, to: w.From, end: l.Return, objects: l.objects()})
-					break
-				}
+		last := uint64(0)
+		for _, w := range steady {
+			if w.Call < l.Call {
+				last = max(last, w.last())
 			}
 		}
-		last = max(last, w.From)
-		for _, e := range w.Events {
-			last = max(last, e.Version.Revision)
+		if l.revision() > last {
+			gaps = append(gaps, gap{from: last, to: l.revision(), end: l.Return, objects: l.objects()})
 		}
 	}
 	return gaps
@@ -252,6 +254,9 @@ func (a *analysis) explain(resource string) {
 			gaps = gaps[1:]
 		}
 		e.explain(seen[revision])
+	}
+	for i := range gaps {
+		e.pass(&gaps[i])
 	}
 	a.operations = append(a.operations, e.found...)
 	for i := range a.history.Lists {
