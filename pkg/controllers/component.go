@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/rest"
 
@@ -34,8 +35,9 @@ type Host struct {
 	ConfigOf func(user string) *rest.Config
 	// Informers are shared with the server and the controllers. The server starts them after Add.
 	Informers informers.SharedInformerFactory
-	// Mapper maps the kinds of the served resources.
-	Mapper meta.RESTMapper
+	// Discovery lists the served resources, and Mapper maps their kinds.
+	Discovery discovery.DiscoveryInterface
+	Mapper    meta.RESTMapper
 
 	set *Set
 }
@@ -44,6 +46,11 @@ type Host struct {
 // work goes on. Objects that were deleted may be back, with their former UIDs and resource versions.
 func (h *Host) OnRestore(forget func()) { h.set.forget = append(h.set.forget, forget) }
 
+// OnResourcesChange registers a function that is called when the served resources have changed.
+func (h *Host) OnResourcesChange(changed func()) { h.set.resources.OnChange(changed) }
+
 func (s *Set) add(c Component) error {
-	return c.Add(&Host{Runner: s.runner, ConfigOf: s.env.ConfigOf, Informers: s.env.Informers, Mapper: s.env.Mapper, set: s})
+	return c.Add(&Host{
+		Runner: s.runner, ConfigOf: s.env.ConfigOf, Informers: s.env.Informers, Discovery: s.env.Discovery, Mapper: s.env.Mapper, set: s,
+	})
 }

@@ -5,11 +5,14 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -53,6 +56,9 @@ type Kubelets struct {
 	runner      *work.Runner
 	core        rest.Interface
 	leases      rest.Interface
+	objects     dynamic.Interface
+	discovery   discovery.DiscoveryInterface
+	mapper      meta.RESTMapper
 	config      func(user string) *rest.Config
 	podInformer cache.SharedIndexInformer
 	nodes       cache.SharedIndexInformer
@@ -61,6 +67,8 @@ type Kubelets struct {
 	nodePlayer  *player
 	podQueue    *work.Queue[string]
 	nodeQueue   *work.Queue[string]
+	others      others
+	knowsStages atomic.Bool // true when the Stage objects of the start are known; stages are played from then on
 
 	mu         sync.Mutex
 	unknown    map[string]*corev1.Node // the nodes to register
@@ -88,29 +96,27 @@ func (k *Kubelets) add(h *controllers.Host) error {
 	k.runner, k.config = h.Runner, h.ConfigOf
 	k.endpoint = endpoint.New(h.Runner.Life(), h.Runner.Go, reachable{k})
 	var err error
-	if k.core, err = clientFor(h, corev1.SchemeGroupVersion, "/api"); err != nil {
+	if k.core, err = k.clientFor(corev1.SchemeGroupVersion); err != nil {
 		return err
 	}
-	if k.leases, err = clientFor(h, coordinationv1.SchemeGroupVersion, "/apis"); err != nil {
+	if k.leases, err = k.clientFor(coordinationv1.SchemeGroupVersion); err != nil {
 		return err
 	}
-	objects, err := dynamic.NewForConfig(jsonConfig(h))
-	if err != nil {
+	if k.objects, err = dynamic.NewForConfig(jsonConfig(h)); err != nil {
 		return err
 	}
+	k.discovery, k.mapper = h.Discovery, h.Mapper
 	k.events = eventrecorder.NewRecorder(h.Runner.Life(), corev1client.New(k.core), "kubelet")
 	k.podInformer, k.nodes = h.Informers.Core().V1().Pods().Informer(), h.Informers.Core().V1().Nodes().Informer()
 	if err := k.podInformer.AddIndexers(cache.Indexers{byNode: nodeOf}); err != nil {
 		return err
 	}
-	k.pods = newPlayer(k, "Pod", "pods", k.podInformer.GetStore(), k.hasPod)
-	k.nodePlayer = newPlayer(k, "Node", "nodes", k.nodes.GetStore(), k.hasNode)
-	for _, p := range []*player{k.pods, k.nodePlayer} {
-		p.objects, p.mapper = objects, h.Mapper
-	}
+	k.pods = newPlayer(k, stages.Pod, "pods", k.core, k.podInformer.GetStore(), k.hasPod)
+	k.nodePlayer = newPlayer(k, stages.Node, "nodes", k.core, k.nodes.GetStore(), k.hasNode)
 	k.podQueue = work.NewQueue(h.Runner, work.Options[string]{Name: "pods of the kubelets", Workers: 8, Do: k.pods.advance})
 	k.nodeQueue = work.NewQueue(h.Runner, work.Options[string]{Name: "nodes of the kubelets", Workers: 4, Do: k.syncNode})
 	k.register()
+	k.followStages(h)
 	h.OnRestore(k.forget)
 	return work.Enqueue(
 		work.Events{Informer: k.podInformer, Changed: k.podChanged, Deleted: k.podDeleted},
@@ -119,9 +125,9 @@ func (k *Kubelets) add(h *controllers.Host) error {
 }
 
 // clientFor returns a client of an API group, for requests with the credentials of any kubelet.
-func clientFor(h *controllers.Host, version schema.GroupVersion, path string) (rest.Interface, error) {
-	config := rest.CopyConfig(h.ConfigOf(nodeUser("")))
-	config.UserAgent, config.APIPath = userAgent, path
+func (k *Kubelets) clientFor(version schema.GroupVersion) (rest.Interface, error) {
+	config := rest.CopyConfig(k.config(nodeUser("")))
+	config.UserAgent, config.APIPath = userAgent, dynamic.LegacyAPIPathResolverFunc(version.WithKind(""))
 	config.GroupVersion = &version
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	return rest.RESTClientFor(config)
@@ -210,7 +216,7 @@ func (k *Kubelets) node(name string) (*corev1.Node, bool) {
 
 // isLost reports whether the kubelet of a node has stopped.
 func (k *Kubelets) isLost(node *corev1.Node) bool {
-	set, err := k.Stages.Of(k.runner.Life(), "Node", node)
+	set, err := k.Stages.Of(k.runner.Life(), stages.Node, node)
 	return err == nil && set.Name == stages.NodeLost
 }
 
@@ -219,6 +225,7 @@ func (k *Kubelets) forget() {
 	k.pods.clock.release()
 	k.pods.forget()
 	k.nodePlayer.forget()
+	k.others.forget()
 	k.addresses.forget()
 	for _, obj := range k.podInformer.GetStore().List() {
 		if o, ok := obj.(metav1.Object); ok {

@@ -3,6 +3,7 @@ package kubelet
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -10,12 +11,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/kwok/pkg/apis/internalversion"
@@ -28,14 +29,15 @@ import (
 
 // player plays the stages of the objects of one kind.
 type player struct {
-	kubelets       *Kubelets
-	kind, resource string
-	store          cache.Store
-	// nodeOf returns the node whose kubelet plays the stages of an object, or false if it doesn't.
+	kubelets *Kubelets
+	kind     schema.GroupVersionKind
+	resource string
+	client   rest.Interface
+	store    cache.Store
+	// nodeOf returns the node whose kubelet plays the stages of an object, or false if it doesn't. Without a node, the
+	// requests have the credentials of the client.
 	nodeOf   func(metav1.Object) (node string, ok bool)
 	renderer gotpl.Renderer
-	objects  dynamic.Interface
-	mapper   meta.RESTMapper
 	clock    clock
 
 	playing sync.RWMutex // locked for reading while a stage is played because its time has come
@@ -56,14 +58,14 @@ type plan struct {
 	written string
 }
 
-func newPlayer(k *Kubelets, kind, resource string, store cache.Store, nodeOf func(metav1.Object) (string, bool)) *player {
+func newPlayer(k *Kubelets, kind schema.GroupVersionKind, resource string, client rest.Interface, store cache.Store, nodeOf func(metav1.Object) (string, bool)) *player {
 	return &player{
-		kubelets: k, kind: kind, resource: resource, store: store, nodeOf: nodeOf,
+		kubelets: k, kind: kind, resource: resource, client: client, store: store, nodeOf: nodeOf,
 		renderer: gotpl.NewRenderer(k.functions()), plans: map[string]plan{},
 	}
 }
 
-// object is a pod or a node.
+// object is an object with stages.
 type object interface {
 	metav1.Object
 	runtime.Object
@@ -83,8 +85,21 @@ func (p *player) forget() {
 	clear(p.plans)
 }
 
+// reconsider makes the player choose the stages of all objects again. An object that keeps its stage keeps the time of it.
+func (p *player) reconsider() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key, plan := range p.plans {
+		plan.version = ""
+		p.plans[key] = plan
+	}
+}
+
 // advance plays the next stage of an object if its time has come. again is the time until then.
 func (p *player) advance(ctx context.Context, key string) (again time.Duration, err error) {
+	if !p.kubelets.knowsStages.Load() {
+		return 0, nil
+	}
 	p.playing.RLock()
 	defer p.playing.RUnlock()
 	o, next, err := p.next(ctx, key)
@@ -125,10 +140,7 @@ func (p *player) next(ctx context.Context, key string) (object, plan, error) {
 		return o, plan{}, nil
 	}
 	event := &lifecycle.Event{Labels: o.GetLabels(), Annotations: o.GetAnnotations(), Data: o}
-	stage, err := set.Next(ctx, p.kind, event)
-	if err != nil {
-		return nil, plan{}, fmt.Errorf("%s %s: %w", p.kind, key, err)
-	}
+	stage := set.Next(ctx, p.kind, event)
 	next := plan{uid: old.uid, version: o.GetResourceVersion(), written: old.written, stage: stage}
 	switch {
 	case stage == nil:
@@ -138,7 +150,7 @@ func (p *player) next(ctx context.Context, key string) (object, plan, error) {
 		now := p.clock.now()
 		delay, err := stages.Delay(ctx, stage, event, now)
 		if err != nil {
-			return nil, plan{}, fmt.Errorf("%s %s: the delay of stage %s: %w", p.kind, key, stage.Name(), err)
+			return nil, plan{}, fmt.Errorf("%s %s: the delay of stage %s: %w", p.kind.Kind, key, stage.Name(), err)
 		}
 		next.due = now.Add(delay)
 	}
@@ -155,7 +167,11 @@ func (p *player) keep(key string, next plan) {
 // play plays the stage of a plan.
 func (p *player) play(ctx context.Context, key string, o object, next plan) error {
 	node, _ := p.nodeOf(o)
-	failed, err := next.stage.DoSteps(next.step, o.GetFinalizers(), o, p.renderer,
+	var data any = o
+	if u, ok := o.(*unstructured.Unstructured); ok {
+		data = u.Object
+	}
+	failed, err := next.stage.DoSteps(next.step, o.GetFinalizers(), data, p.renderer,
 		func(event *internalversion.StageEvent) error {
 			if event.Type == corev1.EventTypeWarning {
 				p.kubelets.events.Warn(o, event.Reason, "%s", event.Message)
@@ -166,8 +182,11 @@ func (p *player) play(ctx context.Context, key string, o object, next plan) erro
 		},
 		func() error {
 			uid := o.GetUID()
-			return p.kubelets.as(node, p.request(p.kubelets.core.Delete(), o)).
-				Body(&metav1.DeleteOptions{GracePeriodSeconds: new(int64(0)), Preconditions: &metav1.Preconditions{UID: &uid}}).Do(ctx).Error()
+			options, err := json.Marshal(&metav1.DeleteOptions{GracePeriodSeconds: new(int64(0)), Preconditions: &metav1.Preconditions{UID: &uid}})
+			if err != nil {
+				return err
+			}
+			return p.request(node, p.client.Delete(), o).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(options).Do(ctx).Error()
 		},
 		func(patch *lifecycle.Patch) error {
 			version, err := p.patch(ctx, node, o, patch)
@@ -175,11 +194,11 @@ func (p *player) play(ctx context.Context, key string, o object, next plan) erro
 			return err
 		},
 		func(apply *lifecycle.Apply) error {
-			_, err := lifecycle.ApplyResource(ctx, p.objects, p.mapper, o.GetNamespace(), apply)
+			_, err := lifecycle.ApplyResource(ctx, p.kubelets.objects, p.kubelets.mapper, o.GetNamespace(), apply)
 			return err
 		},
 	)
-	if err = work.IgnoreStale(err); err != nil && !isReplaced(err) {
+	if err != nil && !isStale(err) {
 		if ctx.Err() != nil {
 			return err
 		}
@@ -189,7 +208,7 @@ func (p *player) play(ctx context.Context, key string, o object, next plan) erro
 		}
 		p.keep(key, next)
 		if err != nil {
-			return fmt.Errorf("%s %s: stage %s: %w", p.kind, key, next.stage.Name(), err)
+			return fmt.Errorf("%s %s: stage %s: %w", p.kind.Kind, key, next.stage.Name(), err)
 		}
 		return nil
 	}
@@ -198,48 +217,81 @@ func (p *player) play(ctx context.Context, key string, o object, next plan) erro
 	return nil
 }
 
-// isReplaced reports whether a patch has failed because its object was deleted, and another one has the name now.
-func isReplaced(err error) bool {
+// isStale reports whether a stage has failed because its object has changed or was deleted, or because another object has
+// the name now.
+func isStale(err error) bool {
 	cause, invalid := apierrors.StatusCause(err, metav1.CauseTypeFieldValueInvalid)
-	return invalid && cause.Field == "metadata.uid"
+	return work.IgnoreStale(err) == nil && !isUnserved(err) || invalid && cause.Field == "metadata.uid"
+}
+
+// isUnserved reports whether a stage has failed because its subresource doesn't exist.
+func isUnserved(err error) bool {
+	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
 // failsAgain reports whether a stage that has failed would fail in the same way again: a template can't be executed, or
-// the result is invalid.
+// the request is invalid.
 func failsAgain(err error) bool {
 	var answer apierrors.APIStatus
-	return !errors.As(err, &answer) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+	return !errors.As(err, &answer) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || isUnserved(err)
 }
 
-// request completes a request for an object.
-func (p *player) request(r *rest.Request, o object) *rest.Request {
+// request completes a request for an object, with the credentials of a node's kubelet.
+func (p *player) request(node string, r *rest.Request, o object) *rest.Request {
+	if node != "" {
+		p.kubelets.as(node, r)
+	}
 	return r.NamespaceIfScoped(o.GetNamespace(), o.GetNamespace() != "").Resource(p.resource).Name(o.GetName())
+}
+
+// onlyMetadata is the media type of answers that have only the metadata of an object.
+const onlyMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+
+// withUID makes a merge patch fail for another object of the name. It returns nil if the patch changes nothing.
+func withUID(patch []byte, uid types.UID) ([]byte, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(patch, &fields); err != nil {
+		return nil, err
+	}
+	if len(fields) == 0 || len(fields) == 1 && string(fields["status"]) == "{}" {
+		return nil, nil
+	}
+	metadata := map[string]any{}
+	if written, ok := fields["metadata"]; ok {
+		if err := json.Unmarshal(written, &metadata); err != nil {
+			return nil, err
+		}
+	}
+	metadata["uid"] = uid
+	var err error
+	if fields["metadata"], err = json.Marshal(metadata); err != nil {
+		return nil, err
+	}
+	return json.Marshal(fields)
 }
 
 // patch sends a patch, and returns the resource version of the patched object. A patch that changes nothing isn't sent.
 func (p *player) patch(ctx context.Context, node string, o object, patch *lifecycle.Patch) (version string, err error) {
-	data := string(patch.Data)
-	if data == `{"status":{}}` {
-		return "", nil
-	}
+	data := patch.Data
 	if patch.Type != types.JSONPatchType {
-		// The patch isn't for another object of this name.
-		data = fmt.Sprintf(`{"metadata":{"uid":%q},%s`, o.GetUID(), data[1:])
+		if data, err = withUID(data, o.GetUID()); data == nil || err != nil {
+			return "", err
+		}
 	}
-	r := p.kubelets.as(node, p.request(p.kubelets.core.Patch(patch.Type), o)).Body([]byte(data))
+	r := p.request(node, p.client.Patch(patch.Type), o).SetHeader("Accept", onlyMetadata).Body(data)
 	if patch.Subresource != "" {
 		r.SubResource(patch.Subresource)
 	}
 	if patch.Impersonation != nil {
 		r.SetHeader("Impersonate-User", patch.Impersonation.Username)
 	}
-	result, err := r.Do(ctx).Get()
+	answer, err := r.Do(ctx).Raw()
 	if err != nil {
 		return "", err
 	}
-	patched, err := meta.Accessor(result)
-	if err != nil {
+	var patched metav1.PartialObjectMetadata
+	if err := json.Unmarshal(answer, &patched); err != nil {
 		return "", err
 	}
-	return patched.GetResourceVersion(), nil
+	return patched.ResourceVersion, nil
 }

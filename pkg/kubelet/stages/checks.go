@@ -3,7 +3,9 @@ package stages
 import (
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/kwok/pkg/apis/internalversion"
 	"sigs.k8s.io/kwok/pkg/utils/cel"
@@ -14,14 +16,14 @@ import (
 // checkSpec returns the errors of a stage's spec, which kwok's engine would find when an object comes to the stage.
 func checkSpec(at *field.Path, spec *internalversion.StageSpec) field.ErrorList {
 	var errs field.ErrorList
-	sample, ok := samples[spec.ResourceRef.Kind]
-	if !ok {
-		return append(errs, field.NotSupported(at.Child("resourceRef", "kind"), spec.ResourceRef.Kind, []string{"Node", "Pod"}))
+	ref := at.Child("resourceRef")
+	if spec.ResourceRef.Kind == "" {
+		errs = append(errs, field.Required(ref.Child("kind"), ""))
 	}
-	if spec.ResourceRef.APIGroup != "v1" && spec.ResourceRef.APIGroup != "" {
-		errs = append(errs, field.NotSupported(at.Child("resourceRef", "apiGroup"), spec.ResourceRef.APIGroup, []string{"v1"}))
+	if _, err := schema.ParseGroupVersion(spec.ResourceRef.APIGroup); err != nil {
+		errs = append(errs, field.Invalid(ref.Child("apiGroup"), spec.ResourceRef.APIGroup, "must be a group and a version, such as apps/v1"))
 	}
-	e := expressions{sample: sample}
+	e := expressions{sample: sampleOf(kindOf(spec.ResourceRef.APIGroup, spec.ResourceRef.Kind))}
 	if s := spec.Selector; s != nil {
 		at := at.Child("selector")
 		errs = append(errs, metav1validation.ValidateLabels(s.MatchLabels, at.Child("matchLabels"))...)
@@ -106,7 +108,7 @@ func (e expressions) cel(at *field.Path, c *internalversion.ExpressionCEL) field
 		Conversions: cel.DefaultConversions,
 		Funcs:       cel.DefaultFuncs,
 		Methods:     cel.FuncsToMethods(cel.DefaultFuncs),
-		Vars:        map[string]any{"self": e.sample},
+		Vars:        map[string]any{"self": e.self()},
 	})
 	if err == nil {
 		_, err = env.Compile(c.Expression)
@@ -117,9 +119,17 @@ func (e expressions) cel(at *field.Path, c *internalversion.ExpressionCEL) field
 	return nil
 }
 
+// self returns what CEL knows as self.
+func (e expressions) self() any {
+	if u, ok := e.sample.(*unstructured.Unstructured); ok {
+		return u.Object
+	}
+	return e.sample
+}
+
 // template checks that a template can be parsed. Whether it can be executed depends on the object.
 func (e expressions) template(at *field.Path, text string) field.ErrorList {
-	_, err := gotpl.NewRenderer(parsed()).ToText(text, e.sample)
+	_, err := gotpl.NewRenderer(parsed()).ToText(text, e.self())
 	if err != nil && strings.HasPrefix(err.Error(), "build template: ") {
 		return field.ErrorList{field.Invalid(at, text, err.Error())}
 	}

@@ -33,7 +33,7 @@ func readFile(ctx context.Context, path string) (*Set, error) {
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%s: has no stage", path)
 	}
-	return newSet(ctx, path, all)
+	return newSet(ctx, path, all), nil
 }
 
 // decode decodes and checks the stages of a file, which has YAML documents.
@@ -57,10 +57,7 @@ func decode(path string, text []byte) ([]*internalversion.Stage, error) {
 		if stage.Kind == "" && stage.Name == "" {
 			continue // a document of comments
 		}
-		converted, err := internalversion.ConvertToInternalStage(stage)
-		if err == nil {
-			err = check(stage, converted).ToAggregate()
-		}
+		converted, err := convert(stage)
 		if err != nil {
 			return nil, fmt.Errorf("%s: stage %q: %w", path, stage.Name, err)
 		}
@@ -77,6 +74,15 @@ func decodeStage(document []byte) (*v1alpha1.Stage, error) {
 	stage := &v1alpha1.Stage{}
 	unknown, err := json.UnmarshalStrict(text, stage)
 	return stage, errors.Join(append(unknown, err)...)
+}
+
+// convert converts and checks a stage.
+func convert(stage *v1alpha1.Stage) (*internalversion.Stage, error) {
+	converted, err := internalversion.ConvertToInternalStage(stage)
+	if err != nil {
+		return nil, err
+	}
+	return converted, check(stage, converted).ToAggregate()
 }
 
 // check returns the errors of a stage.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // An error in a file names the stage, the field and the value.
@@ -20,8 +21,9 @@ func TestErrorsOfFiles(t *testing.T) {
 		{"version", "there is one version", "apiVersion: v1\nkind: Stage\nmetadata: {name: s}\nspec: {" + pod + "}",
 			`stage "s": apiVersion: Unsupported value: "v1": supported values: "kwok.x-k8s.io/v1alpha1"`},
 		{"name", "events name the stage", "apiVersion: kwok.x-k8s.io/v1alpha1\nkind: Stage\nspec: {" + pod + "}", `stage "": metadata.name: Required value`},
-		{"object", "kubelets have pods and nodes", head + "spec: {resourceRef: {kind: Job}}",
-			`stage "s": spec.resourceRef.kind: Unsupported value: "Job": supported values: "Node", "Pod"`},
+		{"no object", "a stage concerns the objects of a kind", head + "spec: {resourceRef: {apiGroup: batch/v1}}", `stage "s": spec.resourceRef.kind: Required value`},
+		{"group", "a group version has two parts", head + "spec: {resourceRef: {apiGroup: a/b/c, kind: Job}}",
+			`stage "s": spec.resourceRef.apiGroup: Invalid value: "a/b/c": must be a group and a version, such as apps/v1`},
 		{"unknown field", "a misspelt field would have no effect", head + "spec: {" + pod + ", delays: {}}", `document 1: unknown field "spec.delays"`},
 		{"label", "no label has a space", head + "spec: {" + pod + `, selector: {matchLabels: {a: "b c"}}}`, `stage "s": spec.selector.matchLabels: Invalid value: "b c": `},
 		{"operator", "kwok has no such operator", head + "spec: {" + pod + ", selector: {matchExpressions: [{jq: {key: .a, operator: Is}}]}}",
@@ -64,16 +66,17 @@ func TestChoice(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
-		name, reason, kind string
-		annotation, app    string
-		want               string
+		name, reason    string
+		kind            schema.GroupVersionKind
+		annotation, app string
+		want            string
 	}{
-		{"annotation", "the object itself says it", "Pod", "slow-start", "web", "slow-start"},
-		{"first label", "the first selector counts", "Pod", "", "web", "crash-loop"},
-		{"second label", "the other selector doesn't select it", "Pod", "", "db", "evicted"},
-		{"all", "no selector selects it", "Pod", "", "cache", "complete"},
-		{"node", "the sets of the flags have no stages of nodes", "Node", "", "web", "ready"},
-		{"annotation of the wrong kind", "the set has no stages of pods", "Pod", "node-lost", "db", "evicted"},
+		{"annotation", "the object itself says it", Pod, "slow-start", "web", "slow-start"},
+		{"first label", "the first selector counts", Pod, "", "web", "crash-loop"},
+		{"second label", "the other selector doesn't select it", Pod, "", "db", "evicted"},
+		{"all", "no selector selects it", Pod, "", "cache", "complete"},
+		{"node", "the sets of the flags have no stages of nodes", Node, "", "web", "ready"},
+		{"annotation of the wrong kind", "the set has no stages of pods", Pod, "node-lost", "db", "evicted"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -84,7 +87,7 @@ func TestChoice(t *testing.T) {
 			}
 		})
 	}
-	if _, err := choices.Of(t.Context(), "Pod", &metav1.ObjectMeta{Annotations: map[string]string{Annotation: "none"}}); err == nil || !strings.Contains(err.Error(), `the stages "none" are unknown: must be one of complete, `) {
+	if _, err := choices.Of(t.Context(), Pod, &metav1.ObjectMeta{Annotations: map[string]string{Annotation: "none"}}); err == nil || !strings.Contains(err.Error(), `the stages "none" are unknown: must be one of complete, `) {
 		t.Errorf("want an error with the names, got %v", err)
 	}
 }

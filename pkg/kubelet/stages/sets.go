@@ -1,10 +1,12 @@
-// Package stages has the stages through which pods and nodes go. Stages are those of kwok (https://kwok.sigs.k8s.io):
-// its types, its expressions, and its lifecycle engine.
+// Package stages has the stages through which pods, nodes and other objects go. Stages are those of kwok
+// (https://kwok.sigs.k8s.io): its types, its expressions, and its lifecycle engine.
 //
-// [Parse] reads the values of the flag --stages, and returns the [Choices] by which a pod or a node gets its stages.
+// [Parse] reads the values of the flag --stages, and returns the [Choices] by which an object gets its stages.
+// [Choices.Apply] adds the Stage objects of the API.
 package stages
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"fmt"
@@ -16,12 +18,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/kwok/pkg/apis/internalversion"
 	"sigs.k8s.io/kwok/pkg/utils/lifecycle"
 )
 
-// Annotation is the annotation of a pod or a node with the name of its set of stages.
+// Annotation is the annotation of an object with the name of its set of stages.
 const Annotation = "miniapi.dev/stages"
 
 const (
@@ -57,18 +62,42 @@ var celTypes sync.RWMutex
 // Set is a set of stages.
 type Set struct {
 	Name   string
-	stages map[string]lifecycle.Lifecycle // by kind
+	stages map[schema.GroupVersionKind]lifecycle.Lifecycle
+	// otherwise is the set of the objects that no stage of this set concerns. It may be nil.
+	otherwise *Set
 }
 
 // Next returns the stage that an object of a kind comes to next, or nil.
-func (s *Set) Next(ctx context.Context, kind string, event *lifecycle.Event) (*lifecycle.Stage, error) {
+func (s *Set) Next(ctx context.Context, kind schema.GroupVersionKind, event *lifecycle.Event) *lifecycle.Stage {
 	celTypes.RLock()
 	defer celTypes.RUnlock()
-	stage, err := s.stages[kind].Match(ctx, event)
-	if err != nil {
-		return nil, fmt.Errorf("stages %s: %w", s.Name, err)
+	for ; s != nil; s = s.otherwise {
+		if stage := match(ctx, s.stages[kind], event); stage != nil {
+			return stage
+		}
 	}
-	return stage, nil
+	return nil
+}
+
+// match returns one of the stages that concern an object, or nil. A stage whose selector or weight can't be evaluated, as
+// when an expression needs a field that the object lacks, doesn't concern the object.
+func match(ctx context.Context, all lifecycle.Lifecycle, event *lifecycle.Event) *lifecycle.Stage {
+	stage, err := all.Match(ctx, event)
+	if err == nil {
+		return stage
+	}
+	all = slices.DeleteFunc(slices.Clone(all), func(one *lifecycle.Stage) bool {
+		_, err := lifecycle.Lifecycle{one}.ListAllPossible(ctx, event)
+		if err == nil {
+			_, _, err = one.Weight(ctx, event)
+		}
+		if err != nil {
+			klog.FromContext(ctx).V(1).Info("a stage can't be evaluated, and doesn't concern the object", "stage", one.Name(), "err", err)
+		}
+		return err != nil
+	})
+	stage, _ = all.Match(ctx, event) // the stages with errors are left out
+	return stage
 }
 
 // Delay returns the time for which a stage waits for an object.
@@ -80,36 +109,63 @@ func Delay(ctx context.Context, stage *lifecycle.Stage, event *lifecycle.Event, 
 }
 
 // has reports whether the set has stages of a kind.
-func (s *Set) has(kind string) bool { return s != nil && len(s.stages[kind]) > 0 }
+func (s *Set) has(kind schema.GroupVersionKind) bool { return s != nil && len(s.stages[kind]) > 0 }
 
-// samples has an object of each kind that can have stages.
-var samples = map[string]any{"Pod": &corev1.Pod{}, "Node": &corev1.Node{}}
+// Kinds of the objects that kubelets have.
+var (
+	Pod  = corev1.SchemeGroupVersion.WithKind("Pod")
+	Node = corev1.SchemeGroupVersion.WithKind("Node")
+)
 
-// newSet makes a set of checked stages.
-func newSet(ctx context.Context, name string, all []*internalversion.Stage) (*Set, error) {
-	set := &Set{Name: name, stages: map[string]lifecycle.Lifecycle{}}
-	for _, stage := range all {
-		if made := lifecycle.NewStage(stage); made != nil {
-			set.stages[stage.Spec.ResourceRef.Kind] = append(set.stages[stage.Spec.ResourceRef.Kind], made)
-		}
+// kindOf returns the kind to which a stage refers. What kwok calls the API group also has the version.
+func kindOf(group, kind string) schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(cmp.Or(group, "v1"), kind)
+}
+
+// sampleOf returns an object of a kind, as it is given to expressions and templates.
+func sampleOf(kind schema.GroupVersionKind) any {
+	switch kind {
+	case Pod:
+		return &corev1.Pod{}
+	case Node:
+		return &corev1.Node{}
+	}
+	return &unstructured.Unstructured{Object: map[string]any{}}
+}
+
+// compile makes a checked stage ready for use. It returns nil for a stage without a selector, which concerns no object.
+func compile(ctx context.Context, stage *internalversion.Stage) *lifecycle.Stage {
+	made := lifecycle.NewStage(stage)
+	if made == nil {
+		return nil
 	}
 	celTypes.Lock()
 	defer celTypes.Unlock()
-	for kind, of := range set.stages {
-		// The first match compiles the expressions.
-		if _, err := of.ListAllPossible(ctx, &lifecycle.Event{Data: samples[kind]}); err != nil {
-			return nil, fmt.Errorf("stages %s: %w", name, err)
+	// The first evaluation compiles the expressions. It may fail for want of the fields of a real object.
+	sample := sampleOf(kindOf(stage.Spec.ResourceRef.APIGroup, stage.Spec.ResourceRef.Kind))
+	_, _ = lifecycle.Lifecycle{made}.ListAllPossible(ctx, &lifecycle.Event{Data: sample})
+	return made
+}
+
+// newSet makes a set of checked stages.
+func newSet(ctx context.Context, name string, all []*internalversion.Stage) *Set {
+	set := &Set{Name: name, stages: map[schema.GroupVersionKind]lifecycle.Lifecycle{}}
+	for _, stage := range all {
+		if made := compile(ctx, stage); made != nil {
+			kind := kindOf(stage.Spec.ResourceRef.APIGroup, stage.Spec.ResourceRef.Kind)
+			set.stages[kind] = append(set.stages[kind], made)
 		}
 	}
-	return set, nil
+	return set
 }
 
 // Choices has the sets that objects have.
 type Choices struct {
 	chosen []chosen // in the order of the flags
 
-	mu   sync.Mutex
-	made map[string]*Set // those that are built in and have been needed
+	mu      sync.Mutex
+	made    map[string]*Set // those that are built in and have been needed
+	applied applied
 }
 
 // chosen is a set of stages for the objects with some labels.
@@ -170,17 +226,15 @@ func (c *Choices) builtin(ctx context.Context, name string) (*Set, error) {
 		}
 		all = append(all, read...)
 	}
-	set, err := newSet(ctx, name, all)
-	if err != nil {
-		return nil, err
-	}
+	set := newSet(ctx, name, all)
 	c.made[name] = set
 	return set, nil
 }
 
 // Of returns the set of an object: the one that its annotation names, the first one whose label selector selects it, or
-// else Ready.
-func (c *Choices) Of(ctx context.Context, kind string, o metav1.Object) (*Set, error) {
+// else the set of all objects of the kind. That set has the Stage objects together with the last set of the flags for all
+// objects. In place of the latter, without one, Ready has the objects that no Stage object concerns.
+func (c *Choices) Of(ctx context.Context, kind schema.GroupVersionKind, o metav1.Object) (*Set, error) {
 	if name := o.GetAnnotations()[Annotation]; name != "" {
 		if set, err := c.builtin(ctx, name); err != nil || set.has(kind) {
 			return set, err
@@ -196,8 +250,20 @@ func (c *Choices) Of(ctx context.Context, kind string, o metav1.Object) (*Set, e
 			return next.set, nil
 		}
 	}
-	if all != nil {
+	var otherwise *Set
+	if all == nil {
+		var err error
+		if otherwise, err = c.builtin(ctx, Ready); err != nil {
+			return nil, err
+		}
+	}
+	switch applied := c.appliedTo(kind); {
+	case len(applied) > 0 && all != nil:
+		return &Set{stages: map[schema.GroupVersionKind]lifecycle.Lifecycle{kind: slices.Concat(all.stages[kind], applied)}}, nil
+	case len(applied) > 0:
+		return &Set{stages: map[schema.GroupVersionKind]lifecycle.Lifecycle{kind: applied}, otherwise: otherwise}, nil
+	case all != nil:
 		return all, nil
 	}
-	return c.builtin(ctx, Ready)
+	return otherwise, nil
 }

@@ -9,7 +9,7 @@ func TestBuiltin(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, chosen := range c.chosen {
-		if !chosen.set.has("Pod") && !chosen.set.has("Node") {
+		if !chosen.set.has(Pod) && !chosen.set.has(Node) {
 			t.Errorf("the set %s has no stages", chosen.set.Name)
 		}
 	}
