@@ -3,6 +3,7 @@ package serving
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -143,4 +144,33 @@ func TestHandlersKeepThoseUsedLast(t *testing.T) {
 	if len(handlers.last) != mostKept {
 		t.Errorf("want %d handlers to be kept, got %d", mostKept, len(handlers.last))
 	}
+}
+
+func TestHandlersDropThoseThatNoServerBeginsToUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		handlers := &Handlers{}
+		use := func() *shared {
+			t.Helper()
+			h, err := handlers.of(gears("1", nil), &Config{Stores: storesOf{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return h
+		}
+		first := use()
+		for range 2 {
+			time.Sleep(keptFor - time.Second)
+			if use() != first {
+				t.Error("want a handler to be kept while servers begin to use it")
+			}
+		}
+		time.Sleep(keptFor)
+		synctest.Wait()
+		if len(handlers.last) != 0 {
+			t.Errorf("want no handler to be kept for longer than %v, got %d", keptFor, len(handlers.last))
+		}
+		if use() == first {
+			t.Error("want another handler for a server that starts later")
+		}
+	})
 }
