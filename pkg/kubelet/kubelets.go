@@ -94,7 +94,7 @@ const byNode = "kubelet-node"
 
 func (k *Kubelets) add(h *controllers.Host) error {
 	k.runner, k.config = h.Runner, h.ConfigOf
-	k.endpoint = endpoint.New(h.Runner.Life(), h.Runner.Go, reachable{k})
+	k.endpoint = endpoint.New(h.Runner.Life(), h.Runner.Go, reachable{k}, k.Stages.Answers())
 	var err error
 	if k.core, err = k.clientFor(corev1.SchemeGroupVersion); err != nil {
 		return err

@@ -29,6 +29,12 @@ func (r reachable) Pod(namespace, name string) (*corev1.Pod, bool) {
 	return pod, err == nil && exists && ok
 }
 
+// Fresh implements endpoint.Pods.
+func (r reachable) Fresh(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
+	pod := &corev1.Pod{}
+	return pod, r.core.Get().Namespace(namespace).Resource("pods").Name(name).Do(ctx).Into(pod)
+}
+
 // Wait implements endpoint.Pods.
 func (r reachable) Wait(ctx context.Context, predicate func() bool) error {
 	return r.changes.Wait(ctx, func(changes) bool { return predicate() })

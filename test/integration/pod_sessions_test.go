@@ -3,6 +3,12 @@ package integration_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -11,16 +17,18 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/tools/remotecommand"
+	"k8s.io/client-go/transport/spdy"
 	"k8s.io/client-go/util/exec"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
 // startedPod starts a server with a pod that runs and has annotations.
-func startedPod(t *testing.T, annotations map[string]string) *miniapitest.Server {
+func startedPod(t *testing.T, annotations map[string]string, options ...miniapitest.Option) *miniapitest.Server {
 	t.Helper()
-	srv := miniapitest.Start(t, miniapitest.WithWorkloads())
+	srv := miniapitest.Start(t, append(options, miniapitest.WithWorkloads())...)
 	pods := srv.Client().CoreV1().Pods("default")
 	pod := podOn("p", "")
 	pod.Annotations = annotations
@@ -108,5 +116,60 @@ func TestCommandsInPods(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// kwok's objects in the file of the stages say what pods answer that have no annotations.
+func TestAnswersOfKwok(t *testing.T) {
+	t.Parallel()
+	listener := must((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(conn, "hello")
+			_ = conn.Close()
+		}
+	}()
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	log := filepath.Join(t.TempDir(), "log")
+	ok(t, os.WriteFile(log, []byte("2020-01-01T00:00:00Z stdout F old\n2021-01-01T00:00:00Z stdout F new\n"), 0o600))
+	file := filepath.Join(t.TempDir(), "answers.yaml")
+	ok(t, os.WriteFile(file, fmt.Appendf(nil, `
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: ClusterLogs
+metadata: {name: all}
+spec: {logs: [{logsFile: %s}]}
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: PortForward
+metadata: {name: p, namespace: default}
+spec: {forwards: [{ports: [80], target: {address: 127.0.0.1, port: %s}}]}
+`, log, port), 0o600))
+	srv := startedPod(t, nil, miniapitest.WithStages(file))
+	pods := srv.Client().CoreV1().Pods("default")
+	since := metav1.NewTime(time.Date(2020, 6, 1, 0, 0, 0, 0, time.UTC))
+	got := must(pods.GetLogs("p", &corev1.PodLogOptions{SinceTime: &since, Timestamps: true}).DoRaw(t.Context()))(t)
+	if want := "2021-01-01T00:00:00Z new\n"; string(got) != want {
+		t.Errorf("want the lines of the file since %v, %q, got %q", since, want, got)
+	}
+
+	transport, upgrader, err := spdy.RoundTripperFor(srv.Config())
+	ok(t, err)
+	url := srv.Client().CoreV1().RESTClient().Post().Namespace("default").Resource("pods").Name("p").SubResource("portforward").URL()
+	stop, ready := make(chan struct{}), make(chan struct{})
+	defer close(stop)
+	forwarder := must(portforward.NewOnAddresses(spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, url),
+		[]string{"127.0.0.1"}, []string{"0:80"}, stop, ready, io.Discard, io.Discard))(t)
+	go func() { _ = forwarder.ForwardPorts() }()
+	<-ready
+	local := must(forwarder.GetPorts())(t)[0].Local
+	conn := must((&net.Dialer{}).DialContext(t.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", local)))(t)
+	defer conn.Close()
+	if got := must(io.ReadAll(conn))(t); string(got) != "hello" {
+		t.Errorf("want the answer of the target, got %q", got)
 	}
 }

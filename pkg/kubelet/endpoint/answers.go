@@ -15,6 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 	"k8s.io/utils/exec"
+
+	"github.com/miniapi-dev/miniapi/pkg/kubelet/answers"
 )
 
 // These annotations of a pod say what its containers answer. One for a container alone has the container's name behind a
@@ -40,21 +42,46 @@ type container struct {
 	status corev1.ContainerStatus
 }
 
-// container returns the container that a request names.
+// container returns the container that a request names. The kubelets may not have seen the last change of the pod, so the
+// server is asked before a container that doesn't run is returned.
 func (e *Endpoint) container(r *http.Request) (container, error) {
 	namespace, name := r.PathValue("namespace"), r.PathValue("pod")
-	pod, ok := e.pods.Pod(namespace, name)
-	if !ok {
-		return container{}, fmt.Errorf("pod %q not found", namespace+"/"+name)
-	}
-	c := container{pod: pod, name: r.PathValue("container")}
-	for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses) {
-		if s.Name == c.name {
-			c.status = s
+	if pod, ok := e.pods.Pod(namespace, name); ok {
+		if c, ok := containerOf(pod, r.PathValue("container")); ok && c.status.State.Running != nil {
 			return c, nil
 		}
 	}
-	return c, fmt.Errorf("container %q not found in pod %q", c.name, namespace+"/"+name)
+	pod, err := e.pods.Fresh(r.Context(), namespace, name)
+	if err != nil {
+		return container{}, fmt.Errorf("pod %q not found: %w", namespace+"/"+name, err)
+	}
+	c, ok := containerOf(pod, r.PathValue("container"))
+	if !ok {
+		return c, fmt.Errorf("container %q not found in pod %q", c.name, namespace+"/"+name)
+	}
+	return c, nil
+}
+
+// containerOf returns a container of a pod by its name.
+func containerOf(pod *corev1.Pod, name string) (container, bool) {
+	c := container{pod: pod, name: name}
+	for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses) {
+		if s.Name == name {
+			c.status = s
+			return c, true
+		}
+	}
+	return c, false
+}
+
+// hasEnded reports whether a container has ended that ran, as far as the kubelets have seen.
+func (e *Endpoint) hasEnded(c container) bool {
+	pod, ok := e.pods.Pod(c.pod.Namespace, c.pod.Name)
+	if !ok || pod.UID != c.pod.UID {
+		return true
+	}
+	now, _ := containerOf(pod, c.name)
+	return now.status.State.Terminated != nil || now.status.ContainerID != "" && now.status.ContainerID != c.status.ContainerID
 }
 
 // annotation returns the annotation for the container, or else the one for all containers of the pod.
@@ -80,17 +107,49 @@ func (e *Endpoint) logs(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	text, _ := c.annotation(LogsAnnotation)
+	since, err := sinceOf(query.Get("sinceTime"), query.Get("sinceSeconds"))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	lines, err := e.lines(c, LogsAnnotation, started, func() (string, bool) {
+		return e.answers.LogFile(c.pod.Namespace, c.pod.Name, c.name, is("previous"))
+	})
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
 	w.Header().Set("Content-Type", "text/plain")
-	_, _ = io.WriteString(w, selected(text, started, is("timestamps"), number(query.Get("tailLines")), number(query.Get("limitBytes"))))
+	_, _ = io.WriteString(w, selected(lines, since, is("timestamps"), number(query.Get("tailLines")), number(query.Get("limitBytes"))))
 	if !is("follow") || c.status.State.Running == nil {
 		return
 	}
 	_ = http.NewResponseController(w).Flush()
-	_ = e.pods.Wait(r.Context(), func() bool { // the error says that the client has gone
-		now, err := e.container(r)
-		return err != nil || now.status.ContainerID != c.status.ContainerID || now.status.State.Running == nil
-	})
+	_ = e.pods.Wait(r.Context(), func() bool { return e.hasEnded(c) }) // the error says that the client has gone
+}
+
+// lines returns what an annotation of a container says, or else a file.
+func (e *Endpoint) lines(c container, annotation string, at time.Time, file func() (string, bool)) ([]answers.Line, error) {
+	if text, ok := c.annotation(annotation); ok {
+		return answers.Lines(text, at), nil
+	}
+	if path, ok := file(); ok {
+		return answers.ReadLog(path, at)
+	}
+	return nil, nil
+}
+
+// sinceOf returns the time before which lines are left out.
+func sinceOf(at, seconds string) (since time.Time, err error) {
+	if at != "" {
+		if since, err = time.Parse(time.RFC3339, at); err != nil {
+			return since, fmt.Errorf("sinceTime: %w", err)
+		}
+	}
+	if n, err := strconv.Atoi(seconds); err == nil {
+		since = time.Now().Add(-time.Duration(n) * time.Second)
+	}
+	return since, nil
 }
 
 // started returns the time at which a container has started, or the container before its last restart.
@@ -123,25 +182,22 @@ func number(text string) int {
 }
 
 // selected returns the lines of a log that a request selects. A negative limit is none.
-func selected(text string, at time.Time, timestamps bool, tail, limit int) string {
-	if text == "" {
-		return ""
-	}
-	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n")+"\n", "\n")
-	lines = lines[:len(lines)-1]
+func selected(lines []answers.Line, since time.Time, timestamps bool, tail, limit int) string {
+	lines = slices.DeleteFunc(lines, func(l answers.Line) bool { return l.At.Before(since) })
 	if tail >= 0 && tail < len(lines) {
 		lines = lines[len(lines)-tail:]
 	}
-	if timestamps {
-		for i := range lines {
-			lines[i] = at.UTC().Format(time.RFC3339Nano) + " " + lines[i]
+	var text strings.Builder
+	for _, line := range lines {
+		if timestamps {
+			text.WriteString(line.At.UTC().Format(time.RFC3339Nano) + " ")
 		}
+		text.WriteString(line.Text)
 	}
-	text = strings.Join(lines, "")
-	if limit >= 0 && limit < len(text) {
-		text = text[:limit]
+	if limit >= 0 && limit < text.Len() {
+		return text.String()[:limit]
 	}
-	return text
+	return text.String()
 }
 
 // session is a session with a container. It implements remotecommand.Executor and Attacher.
@@ -183,8 +239,14 @@ func (s session) ExecInContainer(_ context.Context, _, _, _ string, _ []string, 
 // AttachContainer implements remotecommand.Attacher. The session lasts until the client ends its input, or until the
 // container ends.
 func (s session) AttachContainer(ctx context.Context, _, _, _ string, stdin io.Reader, stdout, _ io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize) error {
-	if text, _ := s.annotation(LogsAnnotation); stdout != nil {
-		if _, err := io.WriteString(stdout, text); err != nil {
+	lines, err := s.endpoint.lines(s.container, LogsAnnotation, time.Time{}, func() (string, bool) {
+		return s.endpoint.answers.AttachFile(s.pod.Namespace, s.pod.Name, s.name)
+	})
+	if err != nil {
+		return err
+	}
+	if stdout != nil {
+		if _, err := io.WriteString(stdout, selected(lines, time.Time{}, false, -1, -1)); err != nil {
 			return err
 		}
 	}
@@ -196,10 +258,7 @@ func (s session) AttachContainer(ctx context.Context, _, _, _ string, stdin io.R
 			_, _ = io.Copy(io.Discard, stdin)
 		})
 	}
-	err := s.endpoint.pods.Wait(ctx, func() bool {
-		pod, ok := s.endpoint.pods.Pod(s.pod.Namespace, s.pod.Name)
-		return !ok || pod.UID != s.pod.UID || pod.Status.Phase != corev1.PodRunning
-	})
+	err = s.endpoint.pods.Wait(ctx, func() bool { return s.endpoint.hasEnded(s.container) })
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}
@@ -208,28 +267,40 @@ func (s session) AttachContainer(ctx context.Context, _, _, _ string, stdin io.R
 
 // forwarder forwards ports of a pod. It implements portforward.PortForwarder.
 type forwarder struct {
-	pod *corev1.Pod
-	run func(func())
+	pod      *corev1.Pod
+	endpoint *Endpoint
+}
+
+// address returns the address to which a port is forwarded. Each user who may write a pod may write its annotation, whose
+// address is a loopback address.
+func (f forwarder) address(port int32) (string, error) {
+	address, ok := container{pod: f.pod, name: strconv.Itoa(int(port))}.annotation(ForwardAnnotation)
+	if !ok {
+		if target, ok := f.endpoint.answers.Target(f.pod.Namespace, f.pod.Name, port); ok {
+			return net.JoinHostPort(target.Address, strconv.Itoa(int(target.Port))), nil
+		}
+		return "", fmt.Errorf("pod %s only pretends to run: name the address for port %d by the annotation %s", f.pod.Name, port, ForwardAnnotation)
+	}
+	host, _, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
+		return "", fmt.Errorf("annotation %s: %q must be a loopback address with a port, such as 127.0.0.1:8080", ForwardAnnotation, address)
+	}
+	return address, nil
 }
 
 // PortForward implements portforward.PortForwarder.
 func (f forwarder) PortForward(ctx context.Context, _, _ string, port int32, stream io.ReadWriteCloser) error {
 	defer stream.Close()
-	c := container{pod: f.pod, name: strconv.Itoa(int(port))}
-	address, ok := c.annotation(ForwardAnnotation)
-	if !ok {
-		return fmt.Errorf("pod %s only pretends to run: name the address for port %d by the annotation %s", f.pod.Name, port, ForwardAnnotation)
-	}
-	host, _, err := net.SplitHostPort(address)
-	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
-		return fmt.Errorf("annotation %s: %q must be a loopback address with a port, such as 127.0.0.1:8080", ForwardAnnotation, address)
+	address, err := f.address(port)
+	if err != nil {
+		return err
 	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	f.run(func() {
+	f.endpoint.run(func() {
 		_, _ = io.Copy(conn, stream) // what can't be sent is lost, as when the process has ended
 		if tcp, ok := conn.(*net.TCPConn); ok {
 			_ = tcp.CloseWrite()

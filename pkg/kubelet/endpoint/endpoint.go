@@ -1,5 +1,6 @@
 // Package endpoint has the HTTPS endpoint of kubelets, by which "kubectl logs", exec, attach and port-forward reach
-// containers. What containers that pretend answer is in annotations of their pods, which stages may write.
+// containers. What containers that pretend answer is in annotations of their pods, which stages may write, or else in
+// kwok's objects (see package answers).
 //
 // The endpoint has no port: [Endpoint.Dial] connects to it in the process.
 package endpoint
@@ -21,6 +22,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cri-streaming/pkg/streaming/portforward"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
+
+	"github.com/miniapi-dev/miniapi/pkg/kubelet/answers"
 )
 
 const (
@@ -32,24 +35,26 @@ const (
 
 // Pods knows the pods of the kubelets.
 type Pods interface {
-	// Pod returns a pod.
+	// Pod returns a pod as the kubelets have seen it. Fresh returns it as the server has it.
 	Pod(namespace, name string) (*corev1.Pod, bool)
+	Fresh(ctx context.Context, namespace, name string) (*corev1.Pod, error)
 	// Wait waits until the predicate holds. It is called again after each change of a pod.
 	Wait(ctx context.Context, predicate func() bool) error
 }
 
 // Endpoint is the endpoint of the kubelets of a server. It starts when the first connection is made.
 type Endpoint struct {
-	life context.Context
-	run  func(func())
-	pods Pods
+	life    context.Context
+	run     func(func())
+	pods    Pods
+	answers *answers.Set
 
 	start func() (*pipes, error)
 }
 
 // New returns an endpoint, which ends with life. The function run runs a function in a goroutine.
-func New(life context.Context, run func(func()), pods Pods) *Endpoint {
-	e := &Endpoint{life: life, run: run, pods: pods}
+func New(life context.Context, run func(func()), pods Pods, answered *answers.Set) *Endpoint {
+	e := &Endpoint{life: life, run: run, pods: pods, answers: answered}
 	e.start = sync.OnceValues(e.listen)
 	return e
 }
@@ -139,6 +144,6 @@ func (e *Endpoint) forward(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	portforward.ServePortForward(w, r, forwarder{pod, e.run}, pod.Name, "", options, idleTimeout, remotecommand.DefaultStreamCreationTimeout,
+	portforward.ServePortForward(w, r, forwarder{pod, e}, pod.Name, "", options, idleTimeout, remotecommand.DefaultStreamCreationTimeout,
 		[]string{portforward.ProtocolV1Name})
 }

@@ -16,8 +16,12 @@ func TestErrorsOfFiles(t *testing.T) {
 	const head = "apiVersion: kwok.x-k8s.io/v1alpha1\nkind: Stage\nmetadata: {name: s}\n"
 	const pod = "resourceRef: {apiGroup: v1, kind: Pod}"
 	for _, test := range []struct{ name, reason, text, want string }{
-		{"kind", "a Logs isn't a stage", "apiVersion: kwok.x-k8s.io/v1alpha1\nkind: Logs\nmetadata: {name: s}\nspec: {" + pod + "}",
-			`stage "s": kind: Unsupported value: "Logs": supported values: "Stage"`},
+		{"kind", "a Metric isn't a stage", "apiVersion: kwok.x-k8s.io/v1alpha1\nkind: Metric\nmetadata: {name: s}\nspec: {" + pod + "}",
+			`stage "s": kind: Unsupported value: "Metric": supported values: "Attach", "ClusterAttach", "ClusterLogs", "ClusterPortForward", "Logs", "PortForward", "Stage"`},
+		{"exec", "no command of a user runs here", "apiVersion: kwok.x-k8s.io/v1alpha1\nkind: ClusterExec\nmetadata: {name: e}\nspec: {execs: [{local: {}}]}",
+			`ClusterExec "e": kwok runs the commands of kubectl exec on this machine, which isn't supported: `},
+		{"logs", "kwok calls it logsFile", "apiVersion: kwok.x-k8s.io/v1alpha1\nkind: Logs\nmetadata: {name: p}\nspec: {logs: [{file: a}]}",
+			`Logs "p": unknown field "spec.logs[0].file"`},
 		{"version", "there is one version", "apiVersion: v1\nkind: Stage\nmetadata: {name: s}\nspec: {" + pod + "}",
 			`stage "s": apiVersion: Unsupported value: "v1": supported values: "kwok.x-k8s.io/v1alpha1"`},
 		{"name", "events name the stage", "apiVersion: kwok.x-k8s.io/v1alpha1\nkind: Stage\nspec: {" + pod + "}", `stage "": metadata.name: Required value`},

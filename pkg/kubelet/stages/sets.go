@@ -24,6 +24,8 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/kwok/pkg/apis/internalversion"
 	"sigs.k8s.io/kwok/pkg/utils/lifecycle"
+
+	"github.com/miniapi-dev/miniapi/pkg/kubelet/answers"
 )
 
 // Annotation is the annotation of an object with the name of its set of stages.
@@ -65,6 +67,8 @@ type Set struct {
 	stages map[schema.GroupVersionKind]lifecycle.Lifecycle
 	// otherwise is the set of the objects that no stage of this set concerns. It may be nil.
 	otherwise *Set
+	// answers has what the containers of pods answer. It may be nil.
+	answers *answers.Set
 }
 
 // Next returns the stage that an object of a kind comes to next, or nil.
@@ -220,7 +224,7 @@ func (c *Choices) builtin(ctx context.Context, name string) (*Set, error) {
 		if err != nil {
 			return nil, err
 		}
-		read, err := decode(file, text)
+		read, _, err := decode(file, text)
 		if err != nil {
 			return nil, err
 		}
@@ -266,4 +270,15 @@ func (c *Choices) Of(ctx context.Context, kind schema.GroupVersionKind, o metav1
 		return all, nil
 	}
 	return otherwise, nil
+}
+
+// Answers returns what the files of the flags say that containers answer.
+func (c *Choices) Answers() *answers.Set {
+	all := &answers.Set{}
+	for _, chosen := range c.chosen {
+		if chosen.set.answers != nil {
+			all.Append(chosen.set.answers)
+		}
+	}
+	return all
 }
