@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -29,10 +30,14 @@ type Mutation struct {
 	Noticed string `json:"noticed,omitempty"`
 
 	mutant manifests.Object
-	// expression is the path of the expression that is changed, or "" for a change of another field.
+	// expression is the path of the policy's expression that is changed, or "" for another change.
 	expression string
+	// alternatives returns the programs of the expression and of its change, or nil if their values can't be compared.
+	alternatives func() *alternatives
 	// anywhere is true if any case may notice the change, whatever its record says of the object.
 	anywhere bool
+	// converts is true if the object may match a request by another version after the change.
+	converts bool
 	// refused is true if the server doesn't accept the change, and reached if a case may notice it.
 	refused, reached bool
 }
@@ -41,7 +46,7 @@ type Mutation struct {
 type builder struct {
 	manifests.Object
 	place *source.Object
-	// anywhere is that of the mutations.
+	// anywhere is that of the next mutations.
 	anywhere bool
 	all      []*Mutation
 }
@@ -110,11 +115,9 @@ func (b *builder) set(path source.Path, to any, before, after, means string) *Mu
 	return m
 }
 
-// remove adds the mutation that removes the field at a path, if there is one.
+// remove adds the mutation that removes the field at a path.
 func (b *builder) remove(path source.Path, means string) {
-	if b.value(path) != nil {
-		b.set(path, removed{}, name(path), "(removed)", means)
-	}
+	b.set(path, removed{}, name(path), "(removed)", means)
 }
 
 // name returns the last steps of a path, from the last name of a field on.
@@ -135,7 +138,7 @@ func (b *builder) expression(path source.Path, empty string) {
 	}
 	whole := path.String()
 	if empty != "" && empty != text {
-		b.set(path, empty, name(path[:len(path)-1]), empty, "no case needs it").expression = whole
+		b.evaluates(b.set(path, empty, name(path[:len(path)-1]), empty, "no case needs it"), whole)
 	}
 	changes, err := changesOf(text)
 	if err != nil {
@@ -146,8 +149,17 @@ func (b *builder) expression(path source.Path, empty string) {
 			continue
 		}
 		m := b.set(path, c.expression, c.before, c.after, c.means)
-		m.Line, m.expression = b.place.LineOf(path, c.offset), whole
+		m.Line = b.place.LineOf(path, c.offset)
+		b.evaluates(m, whole)
 	}
+}
+
+// evaluates makes a mutation one of the expression at a path, if records have the values of the kind's expressions.
+func (b *builder) evaluates(m *Mutation, expression string) {
+	if b.GetKind() != trace.ValidatingPolicy && b.GetKind() != trace.MutatingPolicy {
+		return
+	}
+	m.expression, m.alternatives = expression, sync.OnceValue(func() *alternatives { return m.compile(b.Object.Object) })
 }
 
 // elements adds mutations that remove an element of a list, or replace the only one.
@@ -170,8 +182,6 @@ func (b *builder) elements(path source.Path, instead func(any) any, means string
 func none(any) any { return nil }
 
 func (b *builder) policy() {
-	// Of several rules, the record names the one that is nearest to the request.
-	b.anywhere = len(b.list(source.Path{"spec", "matchConstraints", "resourceRules"})) > 1
 	b.constraints(source.Path{"spec", "matchConstraints"}, "resourceRules")
 	b.conditions(source.Path{"spec"})
 	b.swap(source.Path{"spec", "failurePolicy"}, "Fail", "Ignore", "no case has an expression that fails")
@@ -202,7 +212,6 @@ func (b *builder) binding() {
 }
 
 func (b *builder) webhooks() {
-	b.anywhere = true // the record doesn't have the values of match conditions
 	for i := range b.list(source.Path{"webhooks"}) {
 		path := source.Path{"webhooks", i}
 		b.constraints(path, "rules")
@@ -232,6 +241,9 @@ func (b *builder) conditions(path source.Path) {
 
 // constraints adds the mutations of rules and selectors. The argument rules is the name of the field with the rules.
 func (b *builder) constraints(path source.Path, rules string) {
+	// Of several rules, the record names the one that is nearest to the request.
+	b.anywhere = len(b.list(path.With(rules))) > 1
+	defer func() { b.anywhere = false }()
 	for i := range b.list(path.With(rules)) {
 		rule := path.With(rules, i)
 		b.elements(rule.With("operations"), func(operation any) any {
@@ -241,10 +253,14 @@ func (b *builder) constraints(path source.Path, rules string) {
 			return "CREATE"
 		}, "no case depends on the operation %s")
 		b.elements(rule.With("resources"), func(resource any) any { return fmt.Sprint("other", resource) }, "no case depends on %s")
+		same := len(b.all)
 		b.elements(rule.With("apiGroups"), none, "no case depends on the group %q")
 		b.elements(rule.With("apiVersions"), none, "no case depends on the version %s")
 		if len(b.list(path.With(rules))) > 1 {
 			b.remove(rule, "no case needs the rule")
+		}
+		for _, m := range b.all[same:] {
+			m.converts = true
 		}
 	}
 	for i := range b.list(path.With("excludeResourceRules")) {
@@ -269,7 +285,6 @@ func (b *builder) constraints(path source.Path, rules string) {
 }
 
 func (b *builder) definition() {
-	b.anywhere = true // the record doesn't have the values of rules
 	b.schema(source.Path{"spec", "versions"})
 }
 

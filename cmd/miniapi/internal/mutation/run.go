@@ -13,94 +13,10 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/coverage"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/source"
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/policytest/runner"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/policytest/testfile"
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 )
-
-// Reach knows which cases reach which objects and expressions. Several goroutines may use it.
-type Reach struct {
-	mu    sync.Mutex
-	tests map[testOf]*reached
-}
-
-// testOf names a test of a file.
-type testOf struct{ path, title string }
-
-// reached is what the cases of a test reach.
-type reached struct {
-	installed []manifests.Object
-	// by has the names of the cases whose requests a policy or a binding may match, by its KIND/NAME, and those of the cases
-	// that evaluate an expression, by KIND/NAME and the path of its field.
-	by map[string]map[string]bool
-}
-
-// Add adds what the request of a case reached. The request may be nil.
-func (r *Reach) Add(result *runner.Result, installed []manifests.Object, request *trace.Request) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	key := testOf{result.Path, result.File}
-	if r.tests == nil {
-		r.tests = map[testOf]*reached{}
-	}
-	if r.tests[key] == nil {
-		r.tests[key] = &reached{installed: installed, by: map[string]map[string]bool{}}
-	}
-	if request == nil {
-		return
-	}
-	add := func(part string) {
-		if r.tests[key].by[part] == nil {
-			r.tests[key].by[part] = map[string]bool{}
-		}
-		r.tests[key].by[part][result.Name] = true
-	}
-	for _, pass := range request.Admissions {
-		for _, step := range pass.Steps {
-			for _, p := range step.Policies {
-				if !elsewhere[p.Verdict.Reason] && (p.Verdict.Reason != trace.Matched || slices.ContainsFunc(p.Bindings, applies)) {
-					add(p.Kind + "/" + p.Name)
-				}
-				for _, b := range p.Bindings {
-					if applies(b) {
-						add(p.Kind + "Binding/" + b.Name)
-					}
-					for _, e := range b.Evaluations {
-						for _, x := range e.Expressions {
-							add(p.Kind + "/" + p.Name + " " + coverage.FieldOf(x.Field))
-						}
-					}
-				}
-			}
-		}
-	}
-}
-
-// elsewhere are the reasons of verdicts about requests for other resources than those of a policy with one rule. No mutation
-// makes the rule match them.
-var elsewhere = map[trace.Reason]bool{
-	trace.RuleGroup: true, trace.RuleVersion: true, trace.RuleResource: true, trace.RuleSubresource: true, trace.RuleScope: true, trace.RuleName: true,
-}
-
-// applies tells whether a binding applies to a request, or may apply to it after a mutation of a rule or a selector: no match
-// condition has ruled the policy out.
-func applies(b *trace.Binding) bool {
-	return len(b.Evaluations) == 0 || slices.ContainsFunc(b.Evaluations, func(e *trace.Evaluation) bool { return e.Verdict.Reason != trace.MatchConditionFalse })
-}
-
-// mayNotice tells whether a case may notice a mutation.
-func (r *reached) mayNotice(m *Mutation, name string) bool {
-	switch {
-	case m.anywhere:
-		return true
-	case m.expression != "":
-		return r.by[m.Object+" "+m.expression][name]
-	}
-	return r.by[m.Object][name]
-}
 
 // atOnce is the number of mutations that a server gets before another server may take over, so that the servers end at
 // nearly the same time.
@@ -158,10 +74,11 @@ type state struct {
 	done   func(n, of int)
 }
 
-// try tries mutations on a server. It passes over those that another test has noticed. A case that has noticed a mutation
-// probably notices the next one, so it runs first.
+// try tries mutations on a server. It passes over those that another test has noticed. The cases whose requests are refused
+// run first, because most mutations make a policy refuse less, and before them the one that has noticed the last mutation.
 func (s *state) try(ctx context.Context, session *runner.Session, file *testfile.File, known *reached, cases []*testfile.Planned, mutations []*Mutation) error {
 	cases = slices.Clone(cases)
+	slices.SortStableFunc(cases, func(a, b *testfile.Planned) int { return rank(known.denied[a.Name]) - rank(known.denied[b.Name]) })
 	for _, m := range mutations {
 		if ctx.Err() != nil {
 			return nil
@@ -170,13 +87,15 @@ func (s *state) try(ctx context.Context, session *runner.Session, file *testfile
 		decided := m.Noticed != "" || m.refused
 		s.mu.Unlock()
 		if !decided {
-			may := slices.DeleteFunc(slices.Clone(cases), func(c *testfile.Planned) bool { return !known.mayNotice(m, c.Name) })
+			may := slices.DeleteFunc(slices.Clone(cases), func(c *testfile.Planned) bool { return !known.reaches(m, c.Name) })
+			reached := len(may) > 0
+			may = slices.DeleteFunc(may, func(c *testfile.Planned) bool { return !known.mayNotice(m, c.Name) })
 			result, err := session.Notices(ctx, m.mutant, may)
 			if err != nil && !errors.Is(err, runner.ErrRefused) {
 				return err
 			}
 			s.mu.Lock()
-			m.refused, m.reached = err != nil, m.reached || len(may) > 0
+			m.refused, m.reached = err != nil, m.reached || reached
 			if result != nil {
 				m.Noticed = file.Title() + "/" + result.Name
 				at := slices.IndexFunc(cases, func(c *testfile.Planned) bool { return c.Name == result.Name })
@@ -192,6 +111,14 @@ func (s *state) try(ctx context.Context, session *runner.Session, file *testfile
 		s.mu.Unlock()
 	}
 	return nil
+}
+
+// rank returns the rank of a case by whether its request is refused.
+func rank(denied bool) int {
+	if denied {
+		return 0
+	}
+	return 1
 }
 
 // Unnoticed returns the mutations that no case noticed.

@@ -15,6 +15,7 @@ func TestMayNotice(t *testing.T) {
 			Verdict: trace.Verdict{Reason: reason}, Expressions: []*trace.Expression{{Field: "spec.variables[0] (limit)"}},
 		}}}}
 	}
+	idle := []*trace.Binding{{Name: "bound", Evaluations: []*trace.Evaluation{{Verdict: trace.Verdict{Reason: trace.Matched}, Outcome: trace.Allowed}}}}
 	const policy, binding = "ValidatingAdmissionPolicy/limit", "ValidatingAdmissionPolicyBinding/bound"
 	for _, test := range []struct {
 		name, reason string
@@ -24,7 +25,7 @@ func TestMayNotice(t *testing.T) {
 		want         bool
 	}{
 		{"evaluated", "the rule may stop matching", trace.Matched, evaluated(trace.Matched), Mutation{Object: policy}, true},
-		{"expression", "the case evaluates it", trace.Matched, evaluated(trace.Matched), Mutation{Object: policy, expression: "spec.variables[0].expression"}, true},
+		{"expression", "the case evaluates it", trace.Matched, evaluated(trace.Matched), Mutation{Object: policy, expression: "spec.variables[0].expression", alternatives: func() *alternatives { return nil }}, true},
 		{"other expression", "the case doesn't evaluate it", trace.Matched, evaluated(trace.Matched), Mutation{Object: policy, expression: "spec.validations[0].expression"}, false},
 		{"false condition", "the policy doesn't apply, whatever its rules", trace.Matched, evaluated(trace.MatchConditionFalse), Mutation{Object: policy}, false},
 		{"binding with a false condition", "the binding doesn't apply, whatever its rules", trace.Matched, evaluated(trace.MatchConditionFalse), Mutation{Object: binding}, false},
@@ -32,6 +33,9 @@ func TestMayNotice(t *testing.T) {
 		{"operation", "the rule may begin to match", trace.RuleOperation, nil, Mutation{Object: policy}, true},
 		{"selector", "the selector may begin to match", trace.NamespaceSelector, nil, Mutation{Object: policy}, true},
 		{"resource", "no mutation makes the rule match another resource", trace.RuleResource, nil, Mutation{Object: policy}, false},
+		{"idle", "the policy has no effect on the request, whether it matches or not", trace.Matched, idle, Mutation{Object: policy}, false},
+		{"idle in another version", "the policy may have an effect on the converted object", trace.Matched, idle, Mutation{Object: policy, converts: true}, true},
+		{"idle binding", "the binding has no effect on the request, whether it matches or not", trace.Matched, idle, Mutation{Object: binding}, false},
 		{"several rules", "the verdict is about one of them", trace.RuleResource, nil, Mutation{Object: policy, anywhere: true}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -40,7 +44,8 @@ func TestMayNotice(t *testing.T) {
 			reach.Add(&runner.Result{Path: "test.yaml", File: "limit", Name: "a case"}, nil, &trace.Request{Admissions: []*trace.Admission{{Steps: []*trace.Step{{
 				Policies: []*trace.Policy{{Reference: trace.Reference{Kind: trace.ValidatingPolicy, Name: "limit"}, Verdict: trace.Verdict{Reason: test.verdict}, Bindings: test.bindings}},
 			}}}}})
-			if got := reach.tests[testOf{"test.yaml", "limit"}].mayNotice(&test.mutation, "a case"); got != test.want {
+			reached := reach.tests[testOf{"test.yaml", "limit"}]
+			if got := reached.reaches(&test.mutation, "a case") && reached.mayNotice(&test.mutation, "a case"); got != test.want {
 				t.Errorf("%s: want %t, got %t", test.reason, test.want, got)
 			}
 		})
