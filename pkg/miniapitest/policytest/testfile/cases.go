@@ -2,6 +2,7 @@ package testfile
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
@@ -113,8 +115,8 @@ func (f *File) planned(c *Case, request Request, object *unstructured.Unstructur
 		Request: requests.Request{
 			Operation: admissionv1.Operation(request.Operation), Subresource: request.Subresource, Namespace: request.Namespace,
 			Options: requests.Options{
-				DryRun: request.DryRun != nil && *request.DryRun, FieldManager: request.FieldManager, FieldValidation: request.FieldValidation,
-				GracePeriod: -1, PropagationPolicy: request.PropagationPolicy,
+				DryRun: isTrue(request.DryRun), FieldManager: request.FieldManager, FieldValidation: request.FieldValidation,
+				GracePeriod: -1, PropagationPolicy: request.PropagationPolicy, Force: isTrue(request.Force),
 			},
 		},
 	}
@@ -145,7 +147,11 @@ func (f *File) planned(c *Case, request Request, object *unstructured.Unstructur
 		}
 		p.Request.Objects = []*unstructured.Unstructured{object}
 	}
+	if err := f.patched(p, request, field); err != nil {
+		return nil, err
+	}
 	switch {
+	case len(p.Request.Objects) == 0 && p.Request.Patch != nil:
 	case len(p.Request.Objects) == 0 && p.Request.Operation == admissionv1.Delete && p.Request.Old != nil:
 		p.Request.Objects = []*unstructured.Unstructured{p.Request.Old}
 		p.Request.Old = nil
@@ -161,6 +167,60 @@ func (f *File) planned(c *Case, request Request, object *unstructured.Unstructur
 	p.Contains, err = f.one(p.Expect.Contains, field+".expect.contains")
 	return p, err
 }
+
+// patched adds the patch of a request. A patch takes the place of the object, which is the one before if there is no other.
+func (f *File) patched(p *Planned, request Request, field string) error {
+	applies := isTrue(request.Apply)
+	switch {
+	case request.Patch != nil && applies:
+		return f.fail(p.Line, field+".apply", "a request is a patch or a server-side apply: leave out apply or patch")
+	case request.Patch != nil:
+		kind, body, err := request.Patch.body()
+		if err != nil {
+			return f.fail(p.Line, field+".patch", "%w", err)
+		}
+		p.Request.Patch = &requests.Patch{Type: kind, Body: body}
+		if p.Request.Old == nil && len(p.Request.Objects) > 0 {
+			p.Request.Old = p.Request.Objects[0]
+		}
+		p.Request.Objects = nil
+		if p.Request.Old == nil {
+			return f.fail(p.Line, field+".old", "must be set, or object: a patch needs the object before it")
+		}
+	case applies && len(p.Request.Objects) > 0:
+		body, err := p.Request.Objects[0].MarshalJSON()
+		if err != nil {
+			return f.fail(p.Line, field+".object", "%w", err)
+		}
+		p.Request.Patch = &requests.Patch{Type: types.ApplyPatchType, Body: body}
+		p.Request.Options.FieldManager = cmp.Or(p.Request.Options.FieldManager, manifests.FieldManager)
+	}
+	return nil
+}
+
+// body returns the type and the text of the patch.
+func (p *Patch) body() (kind types.PatchType, body []byte, err error) {
+	given := 0
+	for _, one := range []struct {
+		kind  types.PatchType
+		value any
+		set   bool
+	}{
+		{types.MergePatchType, p.Merge, p.Merge != nil}, {types.StrategicMergePatchType, p.Strategic, p.Strategic != nil}, {types.JSONPatchType, p.JSON, p.JSON != nil},
+	} {
+		if one.set {
+			given++
+			kind = one.kind
+			body, err = json.Marshal(one.value)
+		}
+	}
+	if given != 1 {
+		return "", nil, fmt.Errorf("must have one of merge, strategic and json, got %d", given)
+	}
+	return kind, body, err
+}
+
+func isTrue(value *bool) bool { return value != nil && *value }
 
 // expected returns the object of expect.object. A file that doesn't exist yet has an empty object, so that an update of the
 // expectations can write it.
@@ -222,6 +282,9 @@ func (r Request) or(defaults Request) Request {
 		r.With = defaults.With
 	}
 	r.Old = cmp.Or(r.Old, defaults.Old)
+	r.Patch = cmp.Or(r.Patch, defaults.Patch)
+	r.Apply = cmp.Or(r.Apply, defaults.Apply)
+	r.Force = cmp.Or(r.Force, defaults.Force)
 	r.Subresource = cmp.Or(r.Subresource, defaults.Subresource)
 	r.Namespace = cmp.Or(r.Namespace, defaults.Namespace)
 	if r.NamespaceLabels == nil {

@@ -96,6 +96,12 @@ type Request struct {
 	// is old with the changes of with. For a subresource such as
 	// scale, eviction or exec, it is the object whose subresource object has.
 	Old *Object `json:"old"`
+	// Patch makes the request a patch of old. By default, old is object.
+	Patch *Patch `json:"patch"`
+	// Apply makes the request a server-side apply of object: of a new object, or with old, of an existing one.
+	Apply *bool `json:"apply"`
+	// Force makes a server-side apply take fields from other field managers.
+	Force *bool `json:"force"`
 	// Subresource is the subresource of the request, such as status or scale.
 	Subresource string `json:"subresource"`
 	// Namespace is the namespace of objects that name none. By default, it is "default".
@@ -109,7 +115,7 @@ type Request struct {
 	Existing []Object `json:"existing"`
 	// DryRun makes the request a dry run.
 	DryRun *bool `json:"dryRun"`
-	// FieldManager is the field manager of the write.
+	// FieldManager is the field manager of the write. By default, it is miniapi for a server-side apply.
 	FieldManager string `json:"fieldManager"`
 	// FieldValidation is Ignore, Warn or Strict. By default, it is the server's: Warn.
 	FieldValidation string `json:"fieldValidation" enum:"Ignore,Warn,Strict"`
@@ -117,6 +123,16 @@ type Request struct {
 	GracePeriodSeconds *int64 `json:"gracePeriodSeconds"`
 	// PropagationPolicy is an option of a deletion.
 	PropagationPolicy string `json:"propagationPolicy" enum:"Background,Foreground,Orphan"`
+}
+
+// Patch is a patch of an object. One of its fields must be set.
+type Patch struct {
+	// Merge is a JSON merge patch (RFC 7386).
+	Merge map[string]any `json:"merge"`
+	// Strategic is a strategic merge patch, which built-in kinds accept.
+	Strategic map[string]any `json:"strategic"`
+	// JSON is a JSON patch (RFC 6902).
+	JSON []map[string]any `json:"json"`
 }
 
 // User is the user of a request.
