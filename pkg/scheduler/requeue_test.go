@@ -55,6 +55,10 @@ func TestRequeue(t *testing.T) {
 		_, err := client.CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, newPod("r", app("x"), on("n1")), metav1.CreateOptions{})
 		return err
 	}
+	newPodToSchedule := func(ctx context.Context, client kubernetes.Interface) error {
+		_, err := client.CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, newPod("r", app("x")), metav1.CreateOptions{})
+		return err
+	}
 	for _, test := range []struct {
 		name, reason string
 		objects      []runtime.Object
@@ -80,6 +84,7 @@ func TestRequeue(t *testing.T) {
 		{"port freed", "the other pod is gone", []runtime.Object{newNode("n1"), newPod("q", hostPort("", 80), on("n1"))}, newPod("p", hostPort("", 80)), deletePod},
 		{"anti-affinity", "the other pod is gone", []runtime.Object{newNode("n1"), newPod("q", app("x"), on("n1"))}, newPod("p", awayFrom(host, "x")), deletePod},
 		{"affinity", "the other pod is there", []runtime.Object{newNode("n1")}, newPod("p", near(host, "x")), newPodOnNode},
+		{"affinity to a pod that waited", "the scheduler has given the other pod its node", []runtime.Object{newNode("n1")}, newPod("p", near(host, "x")), newPodToSchedule},
 		{"spread", "both zones have a pod", []runtime.Object{
 			newNode("n1", inZone("a")), newNode("n2", inZone("b")), newPod("q", app("x"), on("n2")),
 		}, newPod("p", app("x"), spread(zone, "x", func(c *corev1.TopologySpreadConstraint) { c.NodeAffinityPolicy = new(corev1.NodeInclusionPolicyIgnore) }),

@@ -211,7 +211,7 @@ func (s *scheduler) bound(pod *podInfo) {
 		s.queue.remove(pod.UID)
 	}
 	before := s.cluster.assign(pod, pod.Spec.NodeName)
-	if before != nil && before.isAssumed() {
+	if before != nil && before.Spec.NodeName == "" { // the scheduler has chosen the node
 		before = nil
 	}
 	s.helpByPod(before, pod)
