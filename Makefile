@@ -91,7 +91,9 @@ benchmarks: ## Run the packages' Go benchmarks (PKG=./pkg/storage)
 ##@ Release
 
 # The releases are archives, packages, a Homebrew cask, images, checksums, and an inventory of the modules of each program.
-DIST = PATH='$(dir $(CYCLONEDX_GOMOD))':$$PATH LDFLAGS="$$(hack/ldflags.sh $(VERSION))" $(GORELEASER) release --clean
+# One build at a time uses all processors, and a first build of the six systems takes longer than GoReleaser's hour.
+DIST = PATH='$(dir $(CYCLONEDX_GOMOD))':$$PATH LDFLAGS="$$(hack/ldflags.sh $(VERSION))" \
+	$(GORELEASER) release --clean --parallelism 1 --timeout 6h
 
 .PHONY: release-snapshot
 release-snapshot: $(GORELEASER) $(CYCLONEDX_GOMOD) ## Build into dist/ what a release has, of this commit
