@@ -106,6 +106,10 @@ release: $(GORELEASER) $(CYCLONEDX_GOMOD) ## Build a release into dist/ (VERSION
 	GORELEASER_CURRENT_TAG='$(VERSION)' $(DIST) --skip=publish,announce,validate
 	hack/image.sh dist
 
+.PHONY: test-release
+test-release: ## Test the programs and the image in dist/, under emulators and in Podman
+	hack/test-release.sh dist
+
 SITE_TOOLS := bin/site-$(shell sha256sum hack/site/requirements.txt | cut -c1-8)
 
 .PHONY: docs-site

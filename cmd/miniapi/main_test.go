@@ -27,6 +27,10 @@ import (
 // asProgram is an environment variable. If it is set, the test's binary runs as miniapi.
 const asProgram = "MINIAPI_TEST_AS_PROGRAM"
 
+// builtProgram is an environment variable with the command of a miniapi for another system, such as "wine miniapi.exe".
+// If it is set, the tests run the command in place of this binary.
+const builtProgram = "MINIAPI_TEST_PROGRAM"
+
 // deadline limits the waits for processes. A wait of a test that passes takes much less time.
 const deadline = 3 * time.Minute
 
@@ -51,6 +55,12 @@ func runTests(m *testing.M) int {
 	defer func() { _ = os.RemoveAll(programs) }()
 	for _, name := range []string{"miniapi", "kube-apiserver", "etcd"} {
 		if err := os.Symlink(binary, filepath.Join(programs, name)); err != nil {
+			panic(err)
+		}
+	}
+	if command := os.Getenv(builtProgram); command != "" {
+		link := filepath.Join(programs, "miniapi")
+		if err := errors.Join(os.Remove(link), os.WriteFile(link, []byte("#!/bin/sh\nexec "+command+" \"$@\"\n"), 0o700)); err != nil {
 			panic(err)
 		}
 	}
@@ -142,7 +152,7 @@ func (p *process) exit(t *testing.T) (code int, stdout, stderr string) {
 	}
 }
 
-var readyLine = regexp.MustCompile(`^miniapi is ready on (https://\S+): export KUBECONFIG=(\S+)$`)
+var readyLine = regexp.MustCompile(`^miniapi is ready on (https://\S+): (?:export KUBECONFIG=|\$env:KUBECONFIG = '[A-Z]:)(\S+?)'?$`)
 
 // serve runs "miniapi serve" on a free port, and returns when the server is ready, with a client configuration.
 func serve(t *testing.T, args ...string) (*process, *rest.Config) {
@@ -155,7 +165,7 @@ func serve(t *testing.T, args ...string) (*process, *rest.Config) {
 			<-p.done
 			t.Fatalf("%s ended: %s", p.cmd, p.stderr.String())
 		}
-		if match := readyLine.FindStringSubmatch(line); match == nil || match[2] != kubeconfig {
+		if match := readyLine.FindStringSubmatch(line); match == nil || strings.ReplaceAll(match[2], `\`, "/") != kubeconfig {
 			t.Fatalf("the first line is %q", line)
 		}
 	case <-time.After(deadline):
