@@ -63,6 +63,9 @@ type Environment struct {
 	// Shared is true if other servers with the same etcd may run the same controllers. Then a Lease decides which
 	// server's controllers work.
 	Shared bool
+	// CatchUp returns when Informers have the objects that are stored at the call, also those of other servers. It is
+	// required if Shared is true.
+	CatchUp func(ctx context.Context) error
 	// Components work with the controllers.
 	Components []Component
 }

@@ -9,9 +9,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/wait"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
 )
 
 const (
@@ -88,9 +90,25 @@ func (s *Set) lead() error {
 func (s *Set) work(ctx context.Context, turn *sync.Mutex) {
 	turn.Lock()
 	defer turn.Unlock()
+	if !s.caughtUp(ctx) {
+		return
+	}
 	s.open()
 	<-ctx.Done()
 	if open, err := s.runner.Hold(s.runner.Life()); err == nil {
 		s.open = open
 	}
+}
+
+// caughtUp waits until the informers have what the last holder of the Lease has stored. Without the wait, a ReplicaSet
+// whose last pods haven't reached the informers would get these pods twice. caughtUp returns false if ctx ends before.
+func (s *Set) caughtUp(ctx context.Context) bool {
+	err := wait.PollUntilContextCancel(ctx, retryLease, true, func(ctx context.Context) (bool, error) {
+		err := s.env.CatchUp(ctx)
+		if err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "The controllers don't work yet: the informers may lack objects that another server has stored")
+		}
+		return err == nil, nil
+	})
+	return err == nil
 }

@@ -2,17 +2,21 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
 	"k8s.io/apiserver/pkg/authentication/request/union"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
@@ -113,6 +117,7 @@ func newControllers(c *Config) (controlled, error) {
 		Sign:       c.keys.authority.ClientFor,
 		Measure:    meter.Measure,
 		Shared:     !c.etcd.Embedded(),
+		CatchUp:    func(ctx context.Context) error { return catchUp(ctx, c) },
 		Components: c.options.Components,
 	}
 	// With an external etcd, with encryption, or with --etcd-servers-overrides, the controllers use informers.
@@ -134,6 +139,32 @@ func newControllers(c *Config) (controlled, error) {
 	}
 	c.waitFor(set.Close)
 	return controlled{set}, nil
+}
+
+// catchUp returns when the informers have the objects that are stored at the call. Other servers may have stored them.
+func catchUp(ctx context.Context, c *Config) error {
+	client, err := metadata.NewForConfig(c.generic.LoopbackClientConfig)
+	if err != nil {
+		return err
+	}
+	for _, resource := range c.clients.informers.Resources() {
+		gvr, err := c.clients.mapper.ResourceFor(resource.WithVersion(""))
+		if meta.IsNoMatchError(err) {
+			continue // the resource isn't served, so its informer has no objects
+		} else if err != nil {
+			return err
+		}
+		list, err := client.Resource(gvr).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return fmt.Errorf("listing %s: %w", resource, err)
+		}
+		for i := range list.Items {
+			if err := c.clients.informers.Barrier().Await(ctx, resource, &list.Items[i]); err != nil {
+				return fmt.Errorf("waiting until the informers have %s: %w", resource, err)
+			}
+		}
+	}
+	return nil
 }
 
 // controllerConfig returns the client configuration of a controller. The requests of the controller stay in the

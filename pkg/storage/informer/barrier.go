@@ -53,38 +53,54 @@ func NewBarrier(following context.Context) *Barrier {
 // Wait returns early when ctx or the server ends. After barrierTimeout it logs an error and returns: the write has
 // succeeded and can't be undone.
 func (b *Barrier) Wait(ctx context.Context, resource schema.GroupResource, obj runtime.Object) {
-	b.mu.RLock()
-	informers := b.informers[resource]
-	b.mu.RUnlock()
-	if len(informers) == 0 {
-		return
-	}
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return
-	}
-	version := versionOf(obj)
-	if version == 0 {
-		return // a dry run stores nothing, so the object has no resourceVersion
-	}
-
-	write := write{version: version, uid: accessor.GetUID()}
-	isBehind := func(i awaited) bool { return !i.observed(write) }
-	if !slices.ContainsFunc(informers, isBehind) {
+	behind, write := b.behind(resource, obj)
+	if len(behind) == 0 {
 		return
 	}
 	waiting, cancel := context.WithTimeout(ctx, b.timeout)
 	defer cancel()
+	if err := b.await(waiting, behind, write); err != nil && ctx.Err() == nil && b.following.Err() == nil {
+		klog.FromContext(ctx).Error(err, "admission may still use the state before this write, because an informer has not observed the write in time",
+			"resource", resource, "uid", write.uid, "resourceVersion", write.version, "timeout", b.timeout)
+	}
+}
+
+// Await is like Wait, for a write of any server. It has no timeout, and returns an error when ctx or the server ends.
+func (b *Barrier) Await(ctx context.Context, resource schema.GroupResource, obj runtime.Object) error {
+	behind, write := b.behind(resource, obj)
+	return b.await(ctx, behind, write)
+}
+
+// behind returns the write that produced obj, and the informers of the resource that don't have it yet.
+func (b *Barrier) behind(resource schema.GroupResource, obj runtime.Object) ([]awaited, write) {
+	b.mu.RLock()
+	informers := b.informers[resource]
+	b.mu.RUnlock()
+	if len(informers) == 0 {
+		return nil, write{}
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, write{}
+	}
+	w := write{version: versionOf(obj), uid: accessor.GetUID()}
+	isBehind := func(i awaited) bool { return !i.observed(w) }
+	if w.version == 0 || !slices.ContainsFunc(informers, isBehind) { // a dry run stores nothing, so its object has no version
+		return nil, write{}
+	}
+	return informers, w
+}
+
+func (b *Barrier) await(ctx context.Context, informers []awaited, w write) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	defer context.AfterFunc(b.following, cancel)()
 	for _, informer := range informers {
-		if err := informer.await(waiting, write); err != nil {
-			if ctx.Err() == nil && b.following.Err() == nil {
-				klog.FromContext(ctx).Error(err, "admission may still use the state before this write, because an informer has not observed the write in time",
-					"resource", resource, "object", klog.KObj(accessor), "resourceVersion", version, "timeout", b.timeout)
-			}
-			return
+		if err := informer.await(ctx, w); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // Observe makes the barrier wait for the handlers of an informer of the resource. The caller must use the returned
