@@ -129,7 +129,7 @@ func (i informing) newInformer(obj runtime.Object, resource schema.GroupResource
 	case !i.etcd.Embedded() || !slices.ContainsFunc(kinds, isHub):
 		return nil // the embedded etcd stores no objects of this Go type, or the etcd is external
 	}
-	return informer.New(resource, func() *storage.Feed { return i.etcd.Member().Feed(resource) })
+	return informer.New(resource, func() *storage.Feed { return i.etcd.Member().Feed(resource) }).Sharing()
 }
 
 func isHub(kind schema.GroupVersionKind) bool { return kind.Version == runtime.APIVersionInternal }

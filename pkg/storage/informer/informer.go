@@ -44,6 +44,7 @@ type Informer struct {
 
 	synced *done
 	events *storage.FeedWatch // used by the worker alone
+	shared sharing            // used by the worker alone; nil unless Sharing was called
 
 	mu        sync.Mutex
 	ctx       context.Context  // ends the informer; nil before the start
@@ -89,6 +90,13 @@ func New(resource schema.GroupResource, feed func() *storage.Feed) *Informer {
 			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
 		synced: newDone(resource.String()),
 	}
+}
+
+// Sharing makes objects of the same controller share their equal parts, such as the containers of the pods of a ReplicaSet.
+// Call Sharing before the start, and only if nobody else has the objects that the feed gives.
+func (i *Informer) Sharing() *Informer {
+	i.shared = sharing{}
+	return i
 }
 
 // Await returns when the store has the state at an etcd revision, and each handler has been called with all events up to
@@ -277,6 +285,9 @@ func (i *Informer) apply(event watch.Event) (notification, error) {
 	}
 	if event.Type == watch.Deleted {
 		return func(h cache.ResourceEventHandler) { h.OnDelete(object) }, i.indexer.Delete(object)
+	}
+	if i.shared != nil {
+		i.shared.join(object)
 	}
 	if err := i.indexer.Update(object); err != nil {
 		return nil, err
