@@ -17,10 +17,11 @@ type cluster struct {
 	// existing has the nodes that exist, by name. The map nodes also has nodes that don't exist, but have pods.
 	existing []*node
 	pods     map[types.UID]*podInfo
+	alike    map[likeness]*alike
 }
 
 func newCluster() cluster {
-	return cluster{nodes: map[string]*node{}, pods: map[types.UID]*podInfo{}}
+	return cluster{nodes: map[string]*node{}, pods: map[types.UID]*podInfo{}, alike: map[likeness]*alike{}}
 }
 
 // node is a node with its pods, and sums over them.
@@ -35,7 +36,7 @@ type node struct {
 	// without requests.
 	requested, scored amounts
 	ports             fwk.HostPortInfo
-	alike             map[likeness]*alike
+	alike             map[likeness]*alike    // that of the cluster
 	withTerms         map[types.UID]*podInfo // the pods with terms of affinity or anti-affinity
 	// nominated has the pods that wait until preempted pods have left this node.
 	nominated map[types.UID]*podInfo
@@ -44,18 +45,22 @@ type node struct {
 // likeness is what selectors of pods tell apart.
 type likeness struct{ namespace, labels string }
 
-// alike counts the pods of a node that have the same namespace and labels.
+// alike counts the pods on nodes that have the same namespace and labels. Selectors are asked once for all of them.
 type alike struct {
-	example           *corev1.Pod
-	pods, terminating int
+	likeness
+	example *corev1.Pod
+	on      map[*node]tally
 }
+
+// tally is a number of pods.
+type tally struct{ pods, terminating int }
 
 // node returns the node of a name, and adds it if it is unknown.
 func (c *cluster) node(name string) *node {
 	n := c.nodes[name]
 	if n == nil {
 		n = &node{
-			name: name, pods: map[types.UID]*podInfo{}, ports: fwk.HostPortInfo{}, alike: map[likeness]*alike{},
+			name: name, pods: map[types.UID]*podInfo{}, ports: fwk.HostPortInfo{}, alike: c.alike,
 			withTerms: map[types.UID]*podInfo{}, nominated: map[types.UID]*podInfo{},
 		}
 		c.nodes[name] = n
@@ -161,15 +166,20 @@ func (n *node) count(pod *podInfo, by int) {
 	n.scored.add(pod.scored, int64(by))
 	group := n.alike[pod.likeness]
 	if group == nil {
-		group = &alike{example: pod.Pod}
+		group = &alike{likeness: pod.likeness, example: pod.Pod, on: map[*node]tally{}}
 		n.alike[pod.likeness] = group
 	}
-	group.pods += by
+	pod.likeness = group.likeness // the pods of a group share its text
+	sum := group.on[n]
+	sum.pods += by
 	if pod.DeletionTimestamp != nil {
-		group.terminating += by
+		sum.terminating += by
 	}
-	if group.pods == 0 {
-		delete(n.alike, pod.likeness)
+	if group.on[n] = sum; sum.pods == 0 {
+		delete(group.on, n)
+	}
+	if len(group.on) == 0 {
+		delete(n.alike, group.likeness)
 	}
 }
 

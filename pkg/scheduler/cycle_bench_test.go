@@ -13,21 +13,35 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// BenchmarkCycles measures the decisions about the 1,000 pods of a ReplicaSet on 50 nodes.
+// BenchmarkCycles measures the decisions about the pods of ReplicaSets.
 func BenchmarkCycles(b *testing.B) {
-	const nodes, pods = 50, 1000
-	selected := map[string]string{"app": "x"}
+	for _, size := range []struct{ nodes, sets, pods int }{{50, 1, 1000}, {1000, 100, 10000}} {
+		b.Run(fmt.Sprintf("nodes=%d/sets=%d/pods=%d", size.nodes, size.sets, size.pods), func(b *testing.B) {
+			benchmarkCycles(b, size.nodes, size.sets, size.pods)
+		})
+	}
+}
+
+func benchmarkCycles(b *testing.B, nodes, sets, pods int) {
 	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 	core, apps := factory.Core().V1(), factory.Apps().V1()
-	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x"}, Spec: appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: selected}}}
-	if err := apps.ReplicaSets().Informer().GetStore().Add(set); err != nil {
-		b.Fatal(err)
+	var all []*appsv1.ReplicaSet
+	for i := range sets {
+		name := fmt.Sprintf("set-%d", i)
+		set := &appsv1.ReplicaSet{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name},
+			Spec:       appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}},
+		}
+		if err := apps.ReplicaSets().Informer().GetStore().Add(set); err != nil {
+			b.Fatal(err)
+		}
+		all = append(all, set)
 	}
 	for b.Loop() {
-		all := newCluster()
+		known := newCluster()
 		for i := range nodes {
 			name := fmt.Sprintf("node-%d", i)
-			all.setNode(&corev1.Node{
+			known.setNode(&corev1.Node{
 				ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelTopologyZone: fmt.Sprintf("zone-%d", i%3)}},
 				Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
 					corev1.ResourceCPU: resource.MustParse("32"), corev1.ResourceMemory: resource.MustParse("256Gi"), corev1.ResourcePods: resource.MustParse("110"),
@@ -35,12 +49,12 @@ func BenchmarkCycles(b *testing.B) {
 			})
 		}
 		for i := range pods {
-			name := fmt.Sprintf("pod-%d", i)
+			name, set := fmt.Sprintf("pod-%d", i), all[i%sets]
 			c := &cycle{
-				cluster: &all, namespaces: core.Namespaces().Lister(),
+				cluster: &known, namespaces: core.Namespaces().Lister(),
 				owners: owners{core.Services().Lister(), core.ReplicationControllers().Lister(), apps.ReplicaSets().Lister(), apps.StatefulSets().Lister()},
 				pod: newPodInfo(&corev1.Pod{
-					ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), Labels: selected,
+					ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), Labels: set.Spec.Selector.MatchLabels,
 						OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}},
 					Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}},
 				}),
@@ -49,7 +63,7 @@ func BenchmarkCycles(b *testing.B) {
 				b.Fatal(r.reasons)
 			}
 			feasible, _ := c.feasible()
-			all.assign(c.pod, c.best(feasible).name)
+			known.assign(c.pod, c.best(feasible).name)
 		}
 	}
 }

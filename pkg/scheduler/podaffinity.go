@@ -96,12 +96,10 @@ func refusePodAffinity(c *cycle) (filter, *refusal) {
 		}
 	}
 	terms := len(affinity)+len(antiAffinity) > 0
+	if terms {
+		c.eachAlike(near)
+	}
 	for _, n := range c.existing {
-		if terms {
-			for _, group := range n.alike {
-				near(group.example, n, group.pods)
-			}
-		}
 		for _, pod := range n.withTerms {
 			rejects(pod, n, 1)
 		}
@@ -132,6 +130,18 @@ func refusePodAffinity(c *cycle) (filter, *refusal) {
 		}
 		return nil
 	}, nil
+}
+
+// eachAlike calls f for each existing node, and for each group of pods on the node that are alike, with one of these pods
+// and their number.
+func (c *cycle) eachAlike(f func(example *corev1.Pod, n *node, pods int)) {
+	for _, group := range c.alike {
+		for n, sum := range group.on {
+			if n.Node != nil {
+				f(group.example, n, sum.pods)
+			}
+		}
+	}
 }
 
 // satisfies reports whether a pod with required affinity may get a node: each term has a match in the node's domain. The
@@ -208,13 +218,13 @@ func scorePodAffinity(c *cycle, nodes []*node) []int64 {
 		}
 	}
 	namespace := c.namespaceLabels()
+	if len(preferred)+len(avoided) > 0 {
+		c.eachAlike(func(example *corev1.Pod, n *node, pods int) {
+			addAll(preferred, example, nil, n, pods)
+			addAll(avoided, example, nil, n, -pods)
+		})
+	}
 	for _, n := range c.existing {
-		if len(preferred)+len(avoided) > 0 {
-			for _, group := range n.alike {
-				addAll(preferred, group.example, nil, n, group.pods)
-				addAll(avoided, group.example, nil, n, -group.pods)
-			}
-		}
 		for _, pod := range n.withTerms {
 			for _, t := range pod.affinity {
 				if t.Matches(c.pod.Pod, namespace) {

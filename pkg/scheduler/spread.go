@@ -68,17 +68,20 @@ func (t *constraint) counts(pod *podInfo, required nodeaffinity.RequiredNodeAffi
 	return !t.honorsTaints || !isTainted(pod, n.Node)
 }
 
-// on returns the number of pods on a node that the constraint selects.
-func (t *constraint) on(n *node, namespace string) (count int) {
+// on returns the numbers of pods on the nodes that the constraint selects.
+func (t *constraint) on(c *cycle) map[*node]int {
+	counts := map[*node]int{}
 	if t.selector.Empty() {
-		return 0
+		return counts
 	}
-	for like, group := range n.alike {
-		if like.namespace == namespace && t.selector.Matches(labels.Set(group.example.Labels)) {
-			count += group.pods - group.terminating
+	for like, group := range c.alike {
+		if like.namespace == c.pod.Namespace && t.selector.Matches(labels.Set(group.example.Labels)) {
+			for n, sum := range group.on {
+				counts[n] += sum.pods - sum.terminating
+			}
 		}
 	}
-	return count
+	return counts
 }
 
 // hasTopologies reports whether a node has the labels of all constraints.
@@ -112,9 +115,10 @@ func refuseSkew(c *cycle) (filter, *refusal) {
 		if t.selector.Matches(labels.Set(c.pod.Labels)) {
 			d.itself = 1
 		}
+		on := t.on(c)
 		for _, n := range c.existing {
 			if hasTopologies(n.Labels, constraints) && t.counts(c.pod, required, n) {
-				d.pods[n.Labels[t.key]] += t.on(n, c.pod.Namespace)
+				d.pods[n.Labels[t.key]] += on[n]
 			}
 		}
 		all[i] = d
@@ -249,23 +253,24 @@ func scoreSpread(c *cycle, nodes []*node) []int64 {
 // addTo adds to the sum of each node what the constraint counts in the node's domain. Constraints with many domains have
 // more weight.
 func (t *constraint) addTo(sums []float64, c *cycle, nodes []*node, qualifies func(*node) bool) {
-	pods := map[string]int{}
-	qualified := 0
+	pods, on := map[string]int{}, t.on(c)
+	size := 0
 	for _, n := range nodes {
-		if qualifies(n) {
-			qualified++
+		switch {
+		case !qualifies(n):
+		case t.key == corev1.LabelHostname: // each node is a domain
+			size++
+		default:
 			pods[n.Labels[t.key]] = 0
 		}
 	}
-	size := len(pods)
-	if t.key == corev1.LabelHostname { // each node is a domain
-		size = qualified
-	} else {
+	if t.key != corev1.LabelHostname {
+		size = len(pods)
 		required := nodeaffinity.GetRequiredNodeAffinity(c.pod.Pod)
 		for _, n := range c.existing {
 			if domain := n.Labels[t.key]; qualifies(n) && t.counts(c.pod, required, n) {
 				if _, wanted := pods[domain]; wanted {
-					pods[domain] += t.on(n, c.pod.Namespace)
+					pods[domain] += on[n]
 				}
 			}
 		}
@@ -278,7 +283,7 @@ func (t *constraint) addTo(sums []float64, c *cycle, nodes []*node, qualifies fu
 		}
 		count := pods[domain]
 		if t.key == corev1.LabelHostname {
-			count = t.on(n, c.pod.Namespace)
+			count = on[n]
 		}
 		sums[i] += float64(count)*weight + float64(t.maxSkew-1)
 	}
