@@ -49,13 +49,16 @@ func (i *idleMemory) due(now memoryUse) bool {
 }
 
 // giveBackWhenIdle checks the memory in use for each value from the channel checks. It gives memory back if
-// idle.due returns true. It returns when m is released.
+// idle.due returns true, and regulates the collector. It returns when m is released.
 func (m *memory) giveBackWhenIdle(idle idleMemory, checks <-chan time.Time) {
 	for {
 		select {
 		case <-checks:
 		case <-m.released:
 			return
+		}
+		if m.collector != nil {
+			m.collector.regulate(liveHeap())
 		}
 		if idle.due(readMemoryUse()) {
 			giveBack()

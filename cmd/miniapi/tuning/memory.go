@@ -24,13 +24,16 @@ type memory struct {
 	// reserve makes the heap larger: see reserveSize.
 	reserve  strings.Builder
 	released chan struct{}
+	// collector is nil if the environment sets GOGC.
+	collector *collector
 }
 
 // newMemory allocates the reserve. If the environment sets GOGC, the user has chosen the frequency of collections, and
-// there is no reserve.
+// there is neither a reserve nor a collector.
 func newMemory(environ func(string) string) *memory {
 	m := &memory{released: make(chan struct{})}
 	if environ("GOGC") == "" {
+		m.collector = newCollector()
 		m.reserve.Grow(reserveSize) // unlike the function make, Grow doesn't clear the memory, so the memory isn't resident
 	}
 	return m

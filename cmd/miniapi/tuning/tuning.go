@@ -6,6 +6,7 @@
 // - the reserve (memory.go): creates by 32 clients, and the time of a start;
 // - goroutines with large stacks (memory.go): creates by one client;
 // - memory given back (idle.go): resident memory of an idle server;
+// - the frequency of collections (collector.go): resident memory of a server with very many objects;
 // - processors (processors.go): creates by one client, with and without webhooks.
 //
 // A setting that doesn't improve its figure by 5 per cent is deleted.
