@@ -41,6 +41,7 @@ var plugins = []plugin{
 	{name: "NodePorts", filter: refusePorts, afterNode: isNew, afterPod: portsAfterPod},
 	{name: "NodeResourcesFit", filter: refuseResources, score: scoreLeastAllocated, weight: 1, afterNode: resourcesAfterNode,
 		afterPod: resourcesAfterPod, afterItself: resourcesAfterItself},
+	{name: "VolumeRestrictions", filter: refuseClaimsInUse, afterNode: isNew, afterPod: claimsInUseAfterPod},
 	{name: volumeBinding, filter: refuseVolumes, afterNode: labelsAfterNode, afterVolume: volumesAfterVolume},
 	{name: "PodTopologySpread", filter: refuseSkew, score: scoreSpread, weight: 2, afterNode: spreadAfterNode, afterPod: spreadAfterPod,
 		afterItself: spreadAfterItself},

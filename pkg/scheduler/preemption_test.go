@@ -42,7 +42,7 @@ func TestPreemption(t *testing.T) {
 		name, reason string
 		nodes        []string
 		pods         []*corev1.Pod
-		budgets      []runtime.Object
+		others       []runtime.Object
 		pod          *corev1.Pod
 		node         string
 		want         []string
@@ -73,10 +73,13 @@ func TestPreemption(t *testing.T) {
 			newPod("p", app("x"), priority(10)), "n1", []string{"a"}},
 		{"port", "the victim has the port", []string{"n1"}, []*corev1.Pod{newPod("a", hostPort("", 80), on("n1")), newPod("b", on("n1"))}, nil,
 			newPod("p", hostPort("", 80), priority(10)), "n1", []string{"a"}},
+		{"claim", "the victim has the claim for itself", []string{"n1", "n2"}, []*corev1.Pod{newPod("a", claiming("c"), on("n2")), newPod("b", on("n1"))},
+			[]runtime.Object{newClaim("c", "", boundTo("v"), exclusive), &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "v"}}},
+			newPod("p", claiming("c"), priority(10)), "n2", []string{"a"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			objects := append([]runtime.Object{test.pod}, test.budgets...)
+			objects := append([]runtime.Object{test.pod}, test.others...)
 			for _, node := range test.nodes {
 				objects = append(objects, newNode(node))
 			}

@@ -82,6 +82,9 @@ func TestRequeue(t *testing.T) {
 				return err
 			}},
 		{"port freed", "the other pod is gone", []runtime.Object{newNode("n1"), newPod("q", hostPort("", 80), on("n1"))}, newPod("p", hostPort("", 80)), deletePod},
+		{"claim released", "the other pod is gone", []runtime.Object{
+			newNode("n1", inZone("a")), newClaim("c", "", boundTo("v"), exclusive), newVolume("v", "", "a"), newPod("q", claiming("c"), on("n1")),
+		}, newPod("p", claiming("c")), deletePod},
 		{"anti-affinity", "the other pod is gone", []runtime.Object{newNode("n1"), newPod("q", app("x"), on("n1"))}, newPod("p", awayFrom(host, "x")), deletePod},
 		{"affinity", "the other pod is there", []runtime.Object{newNode("n1")}, newPod("p", near(host, "x")), newPodOnNode},
 		{"affinity to a pod that waited", "the scheduler has given the other pod its node", []runtime.Object{newNode("n1")}, newPod("p", near(host, "x")), newPodToSchedule},

@@ -48,6 +48,10 @@ func boundTo(name string) func(*corev1.PersistentVolumeClaim) {
 	}
 }
 
+func exclusive(claim *corev1.PersistentVolumeClaim) {
+	claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}
+}
+
 // newVolume returns a volume that only nodes of a zone can have.
 func newVolume(name, class, of string) *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{
@@ -82,6 +86,10 @@ func TestVolumes(t *testing.T) {
 		{"bound", "the volume is in zone b", []runtime.Object{newClaim("c", "", boundTo("v")), newVolume("v", "", "b")}, "n2", ""},
 		{"bound elsewhere", "no node is in the volume's zone", []runtime.Object{newClaim("c", "", boundTo("v")), newVolume("v", "", "c")}, "",
 			"0/2 nodes are available: 2 node(s) didn't match PersistentVolume's node affinity. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."},
+		{"in use", "the claim is for one pod", []runtime.Object{newClaim("c", "", boundTo("v"), exclusive), newVolume("v", "", "b"), newPod("q", claiming("c"), on("n2"))}, "",
+			"0/2 nodes are available: 2 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod. " +
+				"preemption: 0/2 nodes are available: 2 No preemption victims found for incoming pod."},
+		{"in use by several", "the claim is for one node", []runtime.Object{newClaim("c", "", boundTo("v")), newVolume("v", "", "b"), newPod("q", claiming("c"), on("n2"))}, "n2", ""},
 		{"nothing to bind", "no volume has the class", []runtime.Object{static, newClaim("c", "static"), newVolume("v", "other", "b")}, "",
 			"0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."},
 	} {
