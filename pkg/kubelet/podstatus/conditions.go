@@ -71,7 +71,12 @@ func initialized(pod *corev1.Pod, status *corev1.PodStatus) corev1.PodCondition 
 	}
 	var incomplete []string
 	for i, container := range pod.Spec.InitContainers {
-		if s := status.InitContainerStatuses[i]; s.State.Waiting != nil {
+		s := status.InitContainerStatuses[i]
+		complete := s.Ready
+		if isRestartable(container) {
+			complete = s.Started != nil && *s.Started
+		}
+		if !complete && !hasStarted(status) {
 			incomplete = append(incomplete, container.Name)
 		}
 	}
@@ -80,6 +85,13 @@ func initialized(pod *corev1.Pod, status *corev1.PodStatus) corev1.PodCondition 
 		c.Message = fmt.Sprintf("containers with incomplete status: %s", incomplete)
 	}
 	return c
+}
+
+// hasStarted reports whether a regular container has started, which is after the init containers.
+func hasStarted(status *corev1.PodStatus) bool {
+	return slices.ContainsFunc(status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+		return s.State.Waiting == nil || s.LastTerminationState.Terminated != nil
+	})
 }
 
 // containersReady returns the condition ContainersReady.

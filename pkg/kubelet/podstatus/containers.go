@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Runtime is the name of the container runtime that nodes and containers have.
@@ -32,11 +33,16 @@ func (c containers) statuses(specs []corev1.Container, previous []corev1.Contain
 		c.enter(&status, spec, state)
 		status.Ready = ready
 		status.Started = new(status.State.Running != nil)
-		status.VolumeMounts = mounts(spec)
-		status.AllocatedResources, status.Resources = spec.Resources.Requests, spec.Resources.DeepCopy()
+		Describe(&status, spec)
 		all = append(all, status)
 	}
 	return all
+}
+
+// Describe sets what the status of a container repeats from its spec.
+func Describe(status *corev1.ContainerStatus, spec corev1.Container) {
+	status.VolumeMounts = mounts(spec)
+	status.AllocatedResources, status.Resources = spec.Resources.Requests, spec.Resources.DeepCopy()
 }
 
 // regular returns the state of a regular container.
@@ -59,11 +65,10 @@ func (c containers) creating() corev1.ContainerState {
 // initialized returns the state of an init container. A restartable one, which is a sidecar, runs as long as the
 // regular containers do.
 func (c containers) initialized(spec corev1.Container) (corev1.ContainerState, bool) {
-	restartable := spec.RestartPolicy != nil && *spec.RestartPolicy == corev1.ContainerRestartPolicyAlways
 	switch {
 	case !c.state.initialized:
 		return c.creating(), false
-	case !restartable:
+	case !isRestartable(spec):
 		return terminated(0, "Completed"), true
 	case c.state.container.Terminated == nil, c.restarts():
 		return running(), true
@@ -105,12 +110,12 @@ func (c containers) enter(status *corev1.ContainerStatus, spec corev1.Container,
 			status.RestartCount++
 		}
 		status.ImageID = spec.Image
-		status.ContainerID = c.id(status)
+		status.ContainerID = ContainerID(c.pod.UID, status)
 		status.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: c.now}}
 	default:
 		if was.Running == nil { // the container ran for less than a second
 			status.ImageID = spec.Image
-			status.ContainerID = c.id(status)
+			status.ContainerID = ContainerID(c.pod.UID, status)
 		}
 		status.State = corev1.ContainerState{Terminated: c.end(status, *state.Terminated)}
 	}
@@ -139,9 +144,9 @@ func (c containers) end(status *corev1.ContainerStatus, ended corev1.ContainerSt
 	return &ended
 }
 
-// id returns the ID of a container. Each start has another one.
-func (c containers) id(status *corev1.ContainerStatus) string {
-	return fmt.Sprintf("%s://%x", Runtime, sha256.Sum256(fmt.Append(nil, c.pod.UID, "/", status.Name, "/", status.RestartCount)))
+// ContainerID returns the ID of a container of a pod. Each start has another one.
+func ContainerID(pod types.UID, status *corev1.ContainerStatus) string {
+	return fmt.Sprintf("%s://%x", Runtime, sha256.Sum256(fmt.Append(nil, pod, "/", status.Name, "/", status.RestartCount)))
 }
 
 // mounts returns the statuses of the volume mounts of a container.

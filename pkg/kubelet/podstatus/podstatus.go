@@ -42,17 +42,27 @@ func of(pod *corev1.Pod, state behaviour, addresses Addresses, at time.Time) cor
 	status.InitContainerStatuses = c.statuses(pod.Spec.InitContainers, status.InitContainerStatuses, c.initialized)
 	status.ContainerStatuses = c.statuses(pod.Spec.Containers, status.ContainerStatuses, c.regular)
 	status.EphemeralContainerStatuses = c.statuses(ephemeral(pod), status.EphemeralContainerStatuses, c.ephemeral)
+	complete(pod, &status, state, addresses, now)
+	return status
+}
+
+// Complete completes a status that has those of the containers: it sets the phase, the conditions and the addresses.
+// sandbox is true if the pod has a sandbox. final is true if containers of the pod aren't restarted.
+func Complete(pod *corev1.Pod, status *corev1.PodStatus, sandbox, final bool, addresses Addresses, at time.Time) {
+	complete(pod, status, behaviour{sandbox: sandbox, final: final}, addresses, metav1.NewTime(at.Truncate(time.Second)))
+}
+
+func complete(pod *corev1.Pod, status *corev1.PodStatus, state behaviour, addresses Addresses, now metav1.Time) {
 	status.ObservedGeneration = pod.Generation
-	status.Phase = phase(pod, &status, c.state.final || pod.DeletionTimestamp != nil)
-	if c.state.reason != "" {
-		status.Reason, status.Message = c.state.reason, c.state.message
+	status.Phase = phase(pod, status, state.final || pod.DeletionTimestamp != nil)
+	if state.reason != "" {
+		status.Reason, status.Message = state.reason, state.message
 	}
 	if status.StartTime == nil {
 		status.StartTime = &now
 	}
-	setAddresses(&status, addresses, c.state.sandbox)
-	setConditions(pod, &status, c.state, now)
-	return status
+	setAddresses(status, addresses, state.sandbox)
+	setConditions(pod, status, state, now)
 }
 
 // setAddresses sets the addresses of the node, and the addresses of the pod when its sandbox exists.
@@ -102,6 +112,8 @@ func phase(pod *corev1.Pod, status *corev1.PodStatus, final bool) corev1.PodPhas
 		return final || slices.Contains(policies, pod.Spec.RestartPolicy)
 	}
 	switch {
+	case hasFailedInit(pod, status) && neverRestarts(corev1.RestartPolicyNever):
+		return corev1.PodFailed
 	case pending > 0:
 		return corev1.PodPending
 	case running > 0:
@@ -112,4 +124,19 @@ func phase(pod *corev1.Pod, status *corev1.PodStatus, final bool) corev1.PodPhas
 		return corev1.PodSucceeded
 	}
 	return corev1.PodRunning
+}
+
+// hasFailedInit reports whether an init container has failed, so that the regular containers don't start.
+func hasFailedInit(pod *corev1.Pod, status *corev1.PodStatus) bool {
+	for i, c := range status.InitContainerStatuses {
+		if ended := c.State.Terminated; ended != nil && ended.ExitCode != 0 && !isRestartable(pod.Spec.InitContainers[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// isRestartable reports whether an init container is a sidecar.
+func isRestartable(c corev1.Container) bool {
+	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
