@@ -24,6 +24,9 @@ type Component struct {
 	// DialNode connects to the kubelet of a node, by an address that the node has. It returns false if the component
 	// doesn't run this kubelet. DialNode may be nil.
 	DialNode func(ctx context.Context, address string) (net.Conn, bool, error)
+	// Route returns the address of this machine at which a port of a pod is reached, by the pod's address and the port. It
+	// returns false if the component doesn't run this pod. Route may be nil.
+	Route func(address string) (string, bool)
 }
 
 // Host is what a component gets from its server.
@@ -38,6 +41,8 @@ type Host struct {
 	// Discovery lists the served resources, and Mapper maps their kinds.
 	Discovery discovery.DiscoveryInterface
 	Mapper    meta.RESTMapper
+	// Address is the host and port at which programs of this machine reach the server.
+	Address string
 
 	set *Set
 }
@@ -51,6 +56,7 @@ func (h *Host) OnResourcesChange(changed func()) { h.set.resources.OnChange(chan
 
 func (s *Set) add(c Component) error {
 	return c.Add(&Host{
-		Runner: s.runner, ConfigOf: s.env.ConfigOf, Informers: s.env.Informers, Discovery: s.env.Discovery, Mapper: s.env.Mapper, set: s,
+		Runner: s.runner, ConfigOf: s.env.ConfigOf, Informers: s.env.Informers, Discovery: s.env.Discovery, Mapper: s.env.Mapper,
+		Address: s.env.Address, set: s,
 	})
 }

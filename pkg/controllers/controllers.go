@@ -50,6 +50,8 @@ type Environment struct {
 	// Count returns the number of objects of a resource in a namespace, without a request. It returns false if the
 	// number isn't available without a request. Count may be nil.
 	Count func(ctx context.Context, resource served.Resource, namespace string) (int64, bool)
+	// Address is the host and port at which programs of this machine reach the server.
+	Address string
 	// RootCA has the certificates by which clients verify the server, in PEM.
 	RootCA []byte
 	// Token signs a token of a service account, for a Secret of the type service-account-token.

@@ -1,11 +1,13 @@
 package kubelet
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -42,6 +44,8 @@ type Options struct {
 	Nodes int
 	// Stages are the stages of pods and nodes.
 	Stages *stages.Choices
+	// Runtime runs containers. Without it, all of them pretend to run.
+	Runtime Runtime
 	// Version is the Kubernetes version that nodes report, such as v1.37.2.
 	Version string
 }
@@ -77,6 +81,9 @@ type Kubelets struct {
 
 // New returns the kubelets of one server.
 func New(o Options) *Kubelets {
+	if o.Runtime == nil {
+		o.Runtime = pretending{}
+	}
 	return &Kubelets{Options: o, addresses: newAddresses(), authorized: map[string]string{}}
 }
 
@@ -84,8 +91,8 @@ func New(o Options) *Kubelets {
 func (k *Kubelets) Component() controllers.Component {
 	return controllers.Component{
 		Name: "kubelet", Add: k.add,
-		DialNode: k.dial,
-		Paths:    map[string]http.Handler{ControlPath: http.HandlerFunc(k.serveControl)},
+		DialNode: k.dial, Route: k.route,
+		Paths: map[string]http.Handler{ControlPath: http.HandlerFunc(k.serveControl)},
 	}
 }
 
@@ -113,8 +120,11 @@ func (k *Kubelets) add(h *controllers.Host) error {
 	}
 	k.pods = newPlayer(k, stages.Pod, "pods", k.core, k.podInformer.GetStore(), k.hasPod)
 	k.nodePlayer = newPlayer(k, stages.Node, "nodes", k.core, k.nodes.GetStore(), k.hasNode)
-	k.podQueue = work.NewQueue(h.Runner, work.Options[string]{Name: "pods of the kubelets", Workers: 8, Do: k.pods.advance})
+	k.podQueue = work.NewQueue(h.Runner, work.Options[string]{Name: "pods of the kubelets", Workers: 8, Do: k.advancePod})
 	k.nodeQueue = work.NewQueue(h.Runner, work.Options[string]{Name: "nodes of the kubelets", Workers: 4, Do: k.syncNode})
+	if err := k.Runtime.Start(h, k.events, k.coreOf, k.podQueue.Add); err != nil {
+		return err
+	}
 	k.register()
 	k.followStages(h)
 	h.OnRestore(k.forget)
@@ -173,6 +183,7 @@ func (k *Kubelets) podChanged(o metav1.Object) {
 
 func (k *Kubelets) podDeleted(o metav1.Object) {
 	k.addresses.release(o.GetUID())
+	k.Runtime.Remove(o.GetUID())
 	k.pods.drop(cache.MetaObjectToName(o).String())
 	k.changes.Update(func(n *changes) { *n++ })
 }
@@ -187,6 +198,16 @@ func (k *Kubelets) nodeChanged(o metav1.Object) {
 	for _, key := range keys {
 		k.podQueue.Add(key)
 	}
+}
+
+// advancePod lets a pod run, or come to its next stage.
+func (k *Kubelets) advancePod(ctx context.Context, key string) (time.Duration, error) {
+	if obj, exists, err := k.podInformer.GetStore().GetByKey(key); err == nil && exists {
+		if pod, ok := obj.(*corev1.Pod); ok && k.Runtime.Runs(pod) {
+			return 0, k.syncPod(ctx, key)
+		}
+	}
+	return k.pods.advance(ctx, key)
 }
 
 // hasNode returns the name of a node if this is the kubelet of the node.
@@ -222,6 +243,7 @@ func (k *Kubelets) isLost(node *corev1.Node) bool {
 
 // forget makes the kubelets begin anew, after a restore of a snapshot.
 func (k *Kubelets) forget() {
+	k.Runtime.Reset()
 	k.pods.clock.release()
 	k.pods.forget()
 	k.nodePlayer.forget()

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/miniapi-dev/miniapi/pkg/kubelet/endpoint"
 )
@@ -33,6 +34,16 @@ func (r reachable) Pod(namespace, name string) (*corev1.Pod, bool) {
 func (r reachable) Fresh(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
 	pod := &corev1.Pod{}
 	return pod, r.core.Get().Namespace(namespace).Resource("pods").Name(name).Do(ctx).Into(pod)
+}
+
+// Process implements endpoint.Pods.
+func (r reachable) Process(pod types.UID, container string) (endpoint.Process, bool) {
+	return r.Runtime.Process(pod, container)
+}
+
+// Dial implements endpoint.Pods.
+func (r reachable) Dial(ctx context.Context, pod types.UID, port int32) (net.Conn, bool, error) {
+	return r.Runtime.Dial(ctx, pod, port)
 }
 
 // Wait implements endpoint.Pods.

@@ -294,7 +294,24 @@ func kubelet(k KubeletOptions, components []controllers.Component) (connect.Kube
 	if err != nil {
 		return connect.Kubelet{}, fmt.Errorf("--kubelet-certificate-authority, --kubelet-client-certificate, --kubelet-client-key: %w", err)
 	}
-	return connect.Kubelet{Transport: transport, AddressTypes: k.PreferredAddressTypes}, nil
+	return connect.Kubelet{Transport: transport, AddressTypes: k.PreferredAddressTypes, Route: routeToPods(components)}, nil
+}
+
+// routeToPods returns the function that finds the address of this machine at which a port of a pod is reached. It returns
+// nil if no component runs pods.
+func routeToPods(components []controllers.Component) func(address string) (string, bool) {
+	components = slices.DeleteFunc(slices.Clone(components), func(c controllers.Component) bool { return c.Route == nil })
+	if len(components) == 0 {
+		return nil
+	}
+	return func(address string) (string, bool) {
+		for _, c := range components {
+			if local, ok := c.Route(address); ok {
+				return local, true
+			}
+		}
+		return "", false
+	}
 }
 
 // dialKubelet returns the function that connects to kubelets. It returns nil for the function of client-go if no

@@ -68,6 +68,7 @@ func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 	}
 	l.atEnd(func(context.Context) error { return leave() })
 	connections := outgoing.New(context.WithoutCancel(ctx))
+	connections.Route = routeToPods(o.Components)
 	l.interrupt(func() error {
 		connections.Close()
 		return nil

@@ -112,6 +112,7 @@ func newControllers(c *Config) (controlled, error) {
 		Mapper:     c.clients.mapper,
 		Informers:  c.clients.informers,
 		Elsewhere:  c.served.elsewhere,
+		Address:    c.endpoint.localAddress(),
 		RootCA:     c.keys.servingCA(c.generic.SecureServing),
 		Token:      c.authentication.Tokens.LegacyToken,
 		Sign:       c.keys.authority.ClientFor,

@@ -106,14 +106,17 @@ func newAPIEndpoints(o CompletedOptions, clients *clients, e endpoint, store *et
 // port returns the port number.
 func (e endpoint) port() int { return e.Addr().(*net.TCPAddr).Port }
 
-// localURL returns the URL for clients on the same machine. If the server listens on all addresses, the URL has the
-// address 127.0.0.1.
-func (e endpoint) localURL() string {
+// localURL returns the URL for clients on the same machine.
+func (e endpoint) localURL() string { return "https://" + e.localAddress() }
+
+// localAddress returns the address for clients on the same machine. If the server listens on all addresses, it is on
+// 127.0.0.1.
+func (e endpoint) localAddress() string {
 	host := e.Addr().(*net.TCPAddr).IP
 	if host.IsUnspecified() {
 		host = net.IPv4(127, 0, 0, 1)
 	}
-	return "https://" + net.JoinHostPort(host.String(), strconv.Itoa(e.port()))
+	return net.JoinHostPort(host.String(), strconv.Itoa(e.port()))
 }
 
 // secure configures the server to serve on the endpoint with the certificate of the options, or with one that the

@@ -24,6 +24,8 @@ type Options struct {
 	Nodes int
 	// Stages are the values of the flag --stages (see stages.Parse).
 	Stages []string
+	// Runtime runs the containers that don't only pretend to run. Without it, all of them pretend.
+	Runtime kubelet.Runtime
 }
 
 // NewOptions returns the defaults.
@@ -42,7 +44,7 @@ func New(ctx context.Context, o Options) (*Workloads, error) {
 		return nil, fmt.Errorf("--stages: %w", err)
 	}
 	kubernetes, _, _ := strings.Cut(version.Get().GitVersion, "+")
-	return &Workloads{kubelet.New(kubelet.Options{Nodes: o.Nodes, Stages: chosen, Version: kubernetes})}, nil
+	return &Workloads{kubelet.New(kubelet.Options{Nodes: o.Nodes, Stages: chosen, Runtime: o.Runtime, Version: kubernetes})}, nil
 }
 
 // AddTo adds the workloads to the options of their server.

@@ -7,12 +7,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 	"k8s.io/utils/exec"
 
@@ -107,6 +109,10 @@ func (e *Endpoint) logs(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+	if process, ok := e.pods.Process(c.pod.UID, c.name); ok {
+		serveLogs(w, r, process)
+		return
+	}
 	since, err := sinceOf(query.Get("sinceTime"), query.Get("sinceSeconds"))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -150,6 +156,57 @@ func sinceOf(at, seconds string) (since time.Time, err error) {
 		since = time.Now().Add(-time.Duration(n) * time.Second)
 	}
 	return since, nil
+}
+
+// serveLogs serves the log of a container that runs.
+func serveLogs(w http.ResponseWriter, r *http.Request, process Process) {
+	options, err := logOptions(r.URL.Query())
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain")
+	if err := process.Logs(r.Context(), flushing{w, http.NewResponseController(w)}, options); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
+}
+
+// logOptions returns the options of a request for a log.
+func logOptions(query url.Values) (*corev1.PodLogOptions, error) {
+	o := &corev1.PodLogOptions{
+		Follow: query.Get("follow") == "true", Previous: query.Get("previous") == "true", Timestamps: query.Get("timestamps") == "true",
+	}
+	for name, to := range map[string]**int64{"tailLines": &o.TailLines, "limitBytes": &o.LimitBytes, "sinceSeconds": &o.SinceSeconds} {
+		if n := number(query.Get(name)); n >= 0 {
+			*to = new(int64(n))
+		}
+	}
+	if stream := query.Get("stream"); stream != "" {
+		o.Stream = &stream
+	}
+	if text := query.Get("sinceTime"); text != "" {
+		since, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return nil, fmt.Errorf("sinceTime: %w", err)
+		}
+		o.SinceTime = new(metav1.NewTime(since))
+	}
+	return o, nil
+}
+
+// flushing sends what is written at once.
+type flushing struct {
+	io.Writer
+	response *http.ResponseController
+}
+
+// Write implements io.Writer.
+func (f flushing) Write(p []byte) (int, error) {
+	n, err := f.Writer.Write(p)
+	if err == nil {
+		err = f.response.Flush()
+	}
+	return n, err
 }
 
 // started returns the time at which a container has started, or the container before its last restart.
@@ -207,7 +264,10 @@ type session struct {
 }
 
 // ExecInContainer implements remotecommand.Executor.
-func (s session) ExecInContainer(_ context.Context, _, _, _ string, _ []string, _ io.Reader, stdout, stderr io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize, _ time.Duration) error {
+func (s session) ExecInContainer(ctx context.Context, _, _, _ string, command []string, stdin io.Reader, stdout, stderr io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize, _ time.Duration) error {
+	if process, ok := s.endpoint.pods.Process(s.pod.UID, s.name); ok {
+		return process.Exec(ctx, command, stdin, writer(stdout), writer(stderr))
+	}
 	output, ok := s.annotation(ExecAnnotation)
 	code := 0
 	if text, given := s.annotation(ExecCodeAnnotation); given {
@@ -236,9 +296,21 @@ func (s session) ExecInContainer(_ context.Context, _, _, _ string, _ []string, 
 	return nil
 }
 
+// writer returns a stream, or nil if the client has not asked for it.
+func writer(stream io.WriteCloser) io.Writer {
+	if stream == nil {
+		return nil
+	}
+	return stream
+}
+
 // AttachContainer implements remotecommand.Attacher. The session lasts until the client ends its input, or until the
 // container ends.
 func (s session) AttachContainer(ctx context.Context, _, _, _ string, stdin io.Reader, stdout, _ io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize) error {
+	process, runs := s.endpoint.pods.Process(s.pod.UID, s.name)
+	if runs && stdout != nil {
+		return process.Logs(ctx, stdout, &corev1.PodLogOptions{Follow: true, TailLines: new(int64(0))})
+	}
 	lines, err := s.endpoint.lines(s.container, LogsAnnotation, time.Time{}, func() (string, bool) {
 		return s.endpoint.answers.AttachFile(s.pod.Namespace, s.pod.Name, s.name)
 	})
@@ -291,11 +363,10 @@ func (f forwarder) address(port int32) (string, error) {
 // PortForward implements portforward.PortForwarder.
 func (f forwarder) PortForward(ctx context.Context, _, _ string, port int32, stream io.ReadWriteCloser) error {
 	defer stream.Close()
-	address, err := f.address(port)
-	if err != nil {
-		return err
+	conn, runs, err := f.endpoint.pods.Dial(ctx, f.pod.UID, port)
+	if !runs {
+		conn, err = f.dialInPlace(ctx, port)
 	}
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return err
 	}
@@ -308,4 +379,13 @@ func (f forwarder) PortForward(ctx context.Context, _, _ string, port int32, str
 	})
 	_, err = io.Copy(stream, conn)
 	return err
+}
+
+// dialInPlace connects to the address that stands in place of a port of a pretended pod.
+func (f forwarder) dialInPlace(ctx context.Context, port int32) (net.Conn, error) {
+	address, err := f.address(port)
+	if err != nil {
+		return nil, err
+	}
+	return (&net.Dialer{}).DialContext(ctx, "tcp", address)
 }

@@ -13,6 +13,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cri-streaming/pkg/streaming/portforward"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 
@@ -35,11 +37,28 @@ const (
 
 // Pods knows the pods of the kubelets.
 type Pods interface {
+	Runtime
 	// Pod returns a pod as the kubelets have seen it. Fresh returns it as the server has it.
 	Pod(namespace, name string) (*corev1.Pod, bool)
 	Fresh(ctx context.Context, namespace, name string) (*corev1.Pod, error)
 	// Wait waits until the predicate holds. It is called again after each change of a pod.
 	Wait(ctx context.Context, predicate func() bool) error
+}
+
+// Runtime knows the containers that run.
+type Runtime interface {
+	// Process returns a container that runs, or false if it pretends to run.
+	Process(pod types.UID, container string) (Process, bool)
+	// Dial connects to a port of a pod. It returns false if the pod only pretends to run.
+	Dial(ctx context.Context, pod types.UID, port int32) (net.Conn, bool, error)
+}
+
+// Process is a container that runs.
+type Process interface {
+	// Logs writes a log. If the options say so, it follows the log until ctx ends.
+	Logs(ctx context.Context, w io.Writer, options *corev1.PodLogOptions) error
+	// Exec runs a command in the container.
+	Exec(ctx context.Context, command []string, stdin io.Reader, stdout, stderr io.Writer) error
 }
 
 // Endpoint is the endpoint of the kubelets of a server. It starts when the first connection is made.

@@ -13,6 +13,9 @@ import (
 
 // Connections are connections to other servers, which end together.
 type Connections struct {
+	// Route returns the address to connect to in place of another one, or false if it is that one. Route may be nil.
+	Route func(address string) (string, bool)
+
 	open  context.Context
 	close context.CancelFunc
 }
@@ -29,6 +32,11 @@ func (c *Connections) Dial(ctx context.Context, network, address string) (net.Co
 	// On loopback, a connection may be complete before AfterFunc runs, so check first whether the connections have ended.
 	if err := c.open.Err(); err != nil {
 		return nil, err
+	}
+	if c.Route != nil {
+		if local, ok := c.Route(address); ok {
+			address = local
+		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -43,7 +43,11 @@ func checkHost(ctx context.Context, host string) error {
 
 // Transports makes the transports of a proxy. They connect only to addresses that a proxy may connect to, even if a
 // name has other addresses when it is resolved again for the connection.
-type Transports struct{ made []*http.Transport }
+type Transports struct {
+	// route returns the address at which this machine reaches a port of a pod (see Kubelet). It may be nil.
+	route func(address string) (string, bool)
+	made  []*http.Transport
+}
 
 // with returns a transport with a TLS configuration.
 func (t *Transports) with(config *tls.Config) http.RoundTripper {
@@ -57,7 +61,15 @@ func (t *Transports) with(config *tls.Config) http.RoundTripper {
 			return err
 		},
 	}
-	made := utilnet.SetTransportDefaults(&http.Transport{TLSClientConfig: config, DialContext: dialer.DialContext})
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		if t.route != nil {
+			if local, ok := t.route(address); ok {
+				address = local
+			}
+		}
+		return dialer.DialContext(ctx, network, address)
+	}
+	made := utilnet.SetTransportDefaults(&http.Transport{TLSClientConfig: config, DialContext: dial})
 	t.made = append(t.made, made)
 	return made
 }

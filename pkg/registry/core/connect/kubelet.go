@@ -27,6 +27,9 @@ type Kubelet struct {
 	Transport http.RoundTripper
 	// AddressTypes are the types of node addresses to use, in the order of preference.
 	AddressTypes []string
+	// Route returns the address at which this machine reaches a port of a pod, or false if that is the address itself.
+	// Route may be nil.
+	Route func(address string) (string, bool)
 }
 
 // Kubelets finds the addresses of kubelets, from their Nodes.

@@ -32,7 +32,7 @@ func ProxySubresource[O runtime.Object](path func(O) string, locate func(*regist
 	var options O
 	newOptions := registry.NewOf(options)
 	return registry.Subresource{Name: "proxy", Options: newOptions(), Storage: func(main *registry.Storage, deps registry.Dependencies) (rest.Storage, error) {
-		var transports Transports
+		transports := Transports{route: registry.PartOf[Kubelet](deps).Route}
 		locate, err := locate(main, deps, &transports)
 		if err != nil {
 			return nil, err

@@ -1,0 +1,62 @@
+package group
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestView(t *testing.T) {
+	t.Parallel()
+	g, folder := newGroups(t)
+	if err := g.HasViews(); err != nil {
+		t.Skip(err)
+	}
+	from := filepath.Join(folder, "volume")
+	if err := os.MkdirAll(from, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(from, "key"), []byte("value"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ name, reason, to string }{
+		{"service account", "below a link of most machines", serviceAccount},
+		{"temporary folder", "the folder exists, and the rest doesn't", "/tmp/k8s-webhook-server/serving-certs"},
+		{"root", "no part of the path exists", "/made-up-config/app"},
+		{"existing", "the path exists", "/usr"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			view := &View{Folder: filepath.Join(folder, test.name), Binds: []Bind{
+				{From: from, To: test.to}, {From: filepath.Join(from, "key"), To: test.to + "/nested/file"},
+			}}
+			if test.name == "existing" {
+				view.Binds = view.Binds[:1]
+			}
+			for range 2 { // the folder of the view is kept
+				var out, errs bytes.Buffer
+				cat, err := exec.LookPath("cat")
+				if err != nil {
+					t.Fatal(err)
+				}
+				script := []string{cat, test.to + "/key"}
+				if test.name == "existing" {
+					script = []string{"/bin/sh", "-c", "read -r line < " + test.to + "/key; echo $line"}
+					if bin, err := filepath.EvalSymlinks("/bin"); err != nil || strings.HasPrefix(bin, "/usr") {
+						t.Skip("the shell is below the path")
+					}
+				}
+				code, err := g.Run(t.Context(), Command{Args: script, View: view, Stdout: &out, Stderr: &errs, Dir: folder})
+				if err != nil || code != 0 || strings.TrimSpace(out.String()) != "value" {
+					t.Fatalf("%s: want the file, got %q, %q, the code %d and the error %v", test.reason, out.String(), errs.String(), code, err)
+				}
+			}
+			if _, err := os.Stat(filepath.Join(test.to, "key")); err == nil {
+				t.Errorf("%s: this machine has the file, too", test.reason)
+			}
+		})
+	}
+}

@@ -1,0 +1,75 @@
+package processes
+
+import (
+	"testing"
+	"time"
+
+	"github.com/miniapi-dev/miniapi/pkg/kubelet/processes/group"
+)
+
+func TestBackoff(t *testing.T) {
+	t.Parallel()
+	var b backoff
+	now := time.Now()
+	for _, step := range []struct {
+		reason     string
+		ran, waits time.Duration
+	}{
+		{"the first restart comes at once", 0, 0},
+		{"then the kubelet waits", 0, 10 * time.Second},
+		{"the delay doubles", 0, 20 * time.Second},
+		{"the container has run for long", 20 * time.Minute, 0},
+		{"it crashes again", 0, 10 * time.Second},
+	} {
+		now = now.Add(step.ran)
+		got := b.next(now)
+		if got != step.waits {
+			t.Errorf("%s: want %v, got %v", step.reason, step.waits, got)
+		}
+		now = now.Add(got)
+	}
+	for range 10 {
+		b.next(now)
+	}
+	if got := b.next(now); got != maxBackoff {
+		t.Errorf("want at most %v, got %v", maxBackoff, got)
+	}
+}
+
+func TestRelocate(t *testing.T) {
+	t.Parallel()
+	view := group.View{Binds: []group.Bind{{From: "/pod/conf", To: "/etc/app"}, {From: "/pod/tls", To: "/etc/app/tls"}}}
+	for _, test := range []struct{ name, text, want, reason string }{
+		{"argument", "/etc/app/x.yaml", "/pod/conf/x.yaml", "the path begins the text"},
+		{"flag", "--certs=/etc/app/tls", "--certs=/pod/tls", "the longest mount path counts"},
+		{"list", "/bin:/etc/app:/usr", "/bin:/pod/conf:/usr", "a path in a list"},
+		{"other name", "/etc/apple /x/etc/app", "/etc/apple /x/etc/app", "no mount path"},
+		{"script", "cat /etc/app/a; cat '/etc/app/b'", "cat /pod/conf/a; cat '/pod/conf/b'", "several paths"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			if got := relocate(test.text, view); got != test.want {
+				t.Errorf("%s: want %q, got %q", test.reason, test.want, got)
+			}
+		})
+	}
+}
+
+func TestLoopback(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason, ip string
+		hostNetwork      bool
+		want             string
+	}{
+		{"node", "the pod has the network of its node", "198.18.0.1", true, localhost},
+		{"IPv6", "there is one loopback address", "fd00::5", false, "::1"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			if got := loopback(test.ip, test.hostNetwork); got != test.want {
+				t.Errorf("%s: want %s, got %s", test.reason, test.want, got)
+			}
+		})
+	}
+}
