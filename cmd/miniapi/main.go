@@ -52,7 +52,7 @@ func newRootCommand() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.AddCommand(newServeCommand(), newKubeAPIServerCommand(), newEtcdCommand(), newAggregatedCommand(), newAssetsCommand(), newCertCommand(), newCheckCommand(), newConformanceCommand(), newFaultsCommand(), newHooksCommand(), newTraceCommand(), newHostCommand(), newListCommand(), newRecordCommand(), newReplayCommand(), newResetCommand(), newRestoreCommand(), newReviewCommand(), newSnapshotCommand(), newStopCommand(), newTestCommand(), newVersionCommand(), newWaitCommand())
+	root.AddCommand(newServeCommand(), newKubeAPIServerCommand(), newEtcdCommand(), newAggregatedCommand(), newAssetsCommand(), newCertCommand(), newCheckCommand(), newConformanceCommand(), newContainerInitCommand(), newFaultsCommand(), newHooksCommand(), newTraceCommand(), newHostCommand(), newListCommand(), newRecordCommand(), newReplayCommand(), newResetCommand(), newRestoreCommand(), newReviewCommand(), newSnapshotCommand(), newStopCommand(), newTestCommand(), newVersionCommand(), newWaitCommand())
 	addCompletion(root)
 	addHelp(root)
 	return root

@@ -18,6 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/launch"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/logging"
 	"github.com/miniapi-dev/miniapi/pkg/controllers"
+	"github.com/miniapi-dev/miniapi/pkg/kubelet/processes/environment"
 	"github.com/miniapi-dev/miniapi/pkg/kubelet/stages"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests/kustomization"
@@ -39,7 +40,9 @@ type serveOptions struct {
 	// workloads is --workloads: the server runs workloads, with nodes that pretend.
 	workloads       bool
 	workloadOptions workloads.Options
-	helpAll         bool
+	// runPods is --run-pods: containers with commands run as processes.
+	runPods bool
+	helpAll bool
 }
 
 // defaultKubeconfig is the default of --write-kubeconfig.
@@ -77,6 +80,7 @@ Flags that kube-apiserver has, too, have the same names.`,
 	own.BoolVar(&o.workloads, "workloads", false, "Run workloads: the controllers of Deployments and the like, and nodes whose pods pretend to be ready.")
 	own.IntVar(&o.workloadOptions.Nodes, "nodes", o.workloadOptions.Nodes, "The number `N` of nodes of --workloads.")
 	own.StringArrayVar(&o.workloadOptions.Stages, "stages", nil, fmt.Sprintf("Let pods and nodes go through the `STAGES` of a file with kwok's Stages, or through one of %s, also for a label alone, as in crash-loop:app=web. May be repeated.", strings.Join(stages.Names(), ", ")))
+	own.BoolVar(&o.runPods, "run-pods", false, "Run the containers of pods with the annotation "+environment.Command+" as processes of this machine, as your user. Users who may create pods run commands by it.")
 	own.StringVar(&o.daemon, "daemon", "", "Return when the server is ready, and keep it under this `NAME` until \"miniapi stop NAME\".")
 	own.BoolVar(&o.helpAll, cli.HelpAll, false, "Print all flags, kube-apiserver's and its feature gates among them.")
 	printAll := setShortHelp(cmd, o.AddFlags(cmd, own), cli.Columns())
@@ -122,6 +126,11 @@ func (o *serveOptions) run(parent context.Context, in io.Reader, out, errOut io.
 		return cli.UsageError{Err: errors.New("--workloads: can't be given together with --behind, because the cluster runs workloads")}
 	}
 	if o.workloads {
+		if o.runPods {
+			if err := o.allowPods(errOut); err != nil {
+				return err
+			}
+		}
 		w, err := workloads.New(parent, o.workloadOptions)
 		if err != nil {
 			return cli.UsageError{Err: err}
@@ -162,7 +171,7 @@ func (o *serveOptions) run(parent context.Context, in io.Reader, out, errOut io.
 
 // workloadFlag returns the name of a given flag that only matters with --workloads, or "".
 func workloadFlag(flags *pflag.FlagSet) string {
-	for _, name := range []string{"nodes", "stages"} {
+	for _, name := range []string{"nodes", "run-pods", "stages"} {
 		if flags.Changed(name) {
 			return name
 		}

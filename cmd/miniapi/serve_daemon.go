@@ -23,6 +23,7 @@ var refusedByDaemon = map[string]string{
 	"apply-skip-unknown": "a daemon only starts with all objects of --apply",
 	"behind":             "a daemon has users of its own",
 	"log-requests":       "a daemon writes no log",
+	"run-pods":           "pods run as processes only while a server runs in the foreground",
 	"secure-port":        "a daemon takes a free port",
 }
 
