@@ -6,6 +6,6 @@ COPY --chown=65532:65532 empty /
 USER 65532:65532
 WORKDIR /kube
 EXPOSE 6443
-HEALTHCHECK --interval=10s --start-period=30s CMD ["/miniapi", "wait", "--timeout=3s"]
+HEALTHCHECK --interval=2s --start-period=30s CMD ["/miniapi", "wait", "--timeout=3s"]
 ENTRYPOINT ["/miniapi"]
 CMD ["serve", "--bind-address=0.0.0.0"]
