@@ -16,12 +16,14 @@ final class Program {
 
     /**
      * Returns the path of the program: $MINIAPI, or the program of a version in the user's cache, or one on the PATH.
+     * The version is null where the client isn't run from its archive.
      */
     static Path find(Map<String, String> environment, String version) {
         String named = environment.getOrDefault("MINIAPI", "");
         Stream<String> path = Stream.of(environment.getOrDefault("PATH", "").split(File.pathSeparator));
-        Stream<Path> folders =
-                Stream.concat(Stream.of(cache(environment).resolve("miniapi/fixture/v" + version)), path.map(Path::of));
+        Stream<Path> cached =
+                Stream.ofNullable(version).map(known -> cache(environment).resolve("miniapi/fixture/v" + known));
+        Stream<Path> folders = Stream.concat(cached, path.map(Path::of));
         List<Path> candidates = named.isEmpty()
                 ? folders.map(folder -> folder.resolve(EXECUTABLE).toAbsolutePath())
                         .toList()

@@ -82,6 +82,8 @@ class HostTest {
                 () -> Program.find(Map.of("MINIAPI", folder + "/none", "PATH", "" + onPath.getParent()), "1.2.3"));
         assertContains("set $MINIAPI to the path of the program", e.getMessage());
         assertContains(folder + "/none", e.getMessage());
+        e = assertThrows(MiniapiException.class, () -> Program.find(Map.of("PATH", "/none"), null));
+        assertContains("no miniapi program is at [/none/miniapi]", e.getMessage());
     }
 
     private static Path program(Path path) throws IOException {
