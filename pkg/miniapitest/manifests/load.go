@@ -68,7 +68,7 @@ func (r Reader) Load(paths ...string) ([]Object, error) {
 		if r.FS != nil && name != "" {
 			name = path.Clean(name) // an fs.FS accepts only clean paths
 		}
-		files, err := r.files(name)
+		files, err := r.Files(name)
 		if err != nil {
 			return nil, err
 		}
@@ -173,8 +173,9 @@ func (r Reader) stat(name string) (fs.FileInfo, error) {
 	return os.Stat(name)
 }
 
-// files returns the files of a path. A path with special characters is a glob, unless a file or a folder has this name.
-func (r Reader) files(name string) ([]string, error) {
+// Files returns the files that Load reads for a path. A path with special characters is a glob, unless a file or a folder has
+// this name.
+func (r Reader) Files(name string) ([]string, error) {
 	if name == "" {
 		return nil, errors.New("a path is empty: give the path of a file, a glob or a folder")
 	}
@@ -206,7 +207,7 @@ func (r Reader) glob(pattern string) ([]string, error) {
 	}
 	var files []string
 	for _, name := range names {
-		below, err := r.files(name)
+		below, err := r.Files(name)
 		if err != nil {
 			return nil, err
 		}

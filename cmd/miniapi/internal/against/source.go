@@ -1,17 +1,14 @@
 package against
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
@@ -51,48 +48,6 @@ func open(name string) (source, error) {
 		return openCluster(name)
 	}
 	return readCapture(name)
-}
-
-// capture has objects that kubectl has written to files, by their kinds.
-type capture map[schema.GroupKind][]manifests.Object
-
-func readCapture(path string) (capture, error) {
-	objects, err := manifests.Load(path)
-	if err != nil {
-		return nil, err
-	}
-	if len(objects) == 0 {
-		return nil, fmt.Errorf("%s: must be a kubeconfig, or have objects: it has none", path)
-	}
-	c := capture{}
-	for _, object := range objects {
-		kind := object.GroupVersionKind().GroupKind()
-		c[kind] = append(c[kind], object)
-	}
-	return c, nil
-}
-
-func (c capture) list(_ context.Context, of resources.Resource, token string, size int) (page, error) {
-	all := c[of.Kind.GroupKind()]
-	first, _ := strconv.Atoi(token) // the token of the first page is empty
-	end := min(first+size, len(all))
-	p := page{objects: all[min(first, end):end], left: len(all) - end}
-	if p.left > 0 {
-		p.next = strconv.Itoa(end)
-	}
-	return p, nil
-}
-
-func (c capture) unserved(served []resources.Resource) []resources.Resource {
-	var unserved []resources.Resource
-	for kind, objects := range c {
-		is := func(r resources.Resource) bool { return r.Kind.GroupKind() == kind }
-		if !slices.ContainsFunc(served, is) {
-			unserved = append(unserved, resources.Resource{Kind: objects[0].GroupVersionKind(), GroupVersionResource: schema.GroupVersionResource{Group: kind.Group, Resource: kind.Kind}})
-		}
-	}
-	slices.SortFunc(unserved, func(a, b resources.Resource) int { return cmp.Compare(a.String(), b.String()) })
-	return unserved
 }
 
 // cluster reads objects from a server. It makes no other requests than lists and those of discovery.
