@@ -38,10 +38,13 @@ type page struct {
 	left int
 }
 
+// largestKubeconfig is the size in bytes up to which a file is tried as a kubeconfig. To try it, all of it is decoded.
+const largestKubeconfig = 1 << 20
+
 // open opens the source with a name: the file of a kubeconfig, or a capture.
 func open(name string) (source, error) {
 	info, err := os.Stat(name)
-	if err != nil || info.IsDir() {
+	if err != nil || info.IsDir() || info.Size() > largestKubeconfig {
 		return readCapture(name) // the loader of manifests says what is wrong
 	}
 	if config, err := clientcmd.LoadFromFile(name); err == nil && len(config.Clusters) > 0 {
