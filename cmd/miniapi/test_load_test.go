@@ -49,7 +49,7 @@ func TestTestLoad(t *testing.T) {
 		}
 	}
 	code, stdout, _ := start(t, "miniapi", "test", path, other, "--parallel", "1").exit(t)
-	if code != 1 || !strings.Contains(stdout, "ok    old  1 cases") || !strings.Contains(stdout, "2 cases, 1 failed") {
+	if code != 1 || !strings.Contains(stdout, "ok    old  1 case,") || !strings.Contains(stdout, "2 cases, 1 failed") {
 		t.Errorf("want the case to pass with the first capture alone, got code %d and\n%s", code, stdout)
 	}
 	code, _, stderr := start(t, "miniapi", "test", alone).exit(t)

@@ -84,7 +84,7 @@ func (r Request) target(c Catalog) (target, error) {
 	}
 	stored, found := c.resource(r.Old.GroupVersionKind())
 	if !found {
-		return target{}, unknownKind("{old}", r.Old)
+		return target{}, c.unknownKind("{old}", r.Old)
 	}
 	if len(r.Objects) == 0 { // a patch doesn't name its kind
 		return r.within(c, stored, &stored)
@@ -124,7 +124,7 @@ func (r Request) targetOf(c Catalog, body *unstructured.Unstructured) (target, e
 	case found:
 		return r.within(c, resource, &resource) // within returns an error that names the subresources
 	}
-	return target{}, unknownKind("{object}", body)
+	return target{}, c.unknownKind("{object}", body)
 }
 
 func (r Request) named(s resources.Resource) bool { return s.Subresource == r.Subresource }
@@ -163,8 +163,19 @@ func (c Catalog) namesOf(resource resources.Resource) string {
 	return cmp.Or(strings.Join(names, ", "), "none")
 }
 
-func unknownKind(field string, object *unstructured.Unstructured) error {
-	return unfit("%s: the server has no kind %s in %s: give the definition of a custom resource by {installs}", field, object.GetKind(), object.GetAPIVersion())
+// unknownKind returns the error for an object of a kind that the server doesn't have in the object's version.
+func (c Catalog) unknownKind(field string, object *unstructured.Unstructured) error {
+	var versions []string
+	for _, r := range c {
+		if r.Subresource == "" && r.Kind.Kind == object.GetKind() {
+			versions = append(versions, r.Kind.GroupVersion().String())
+		}
+	}
+	remedy := "give the definition of a custom resource by {installs}"
+	if len(versions) > 0 {
+		remedy = "must be in " + orList(versions)
+	}
+	return unfit("%s: the server has no kind %s in %s: %s", field, object.GetKind(), object.GetAPIVersion(), remedy)
 }
 
 // decide sets the operation of the request if the request doesn't give an operation. It returns an error if the target

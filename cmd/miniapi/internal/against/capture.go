@@ -82,10 +82,11 @@ func (c capture) index(name string) error {
 	}, name)
 }
 
-// isJSON reports whether a text begins as an object of JSON.
+// isJSON reports whether a text begins as an object of JSON. In a map of YAML in braces, most keys have no quotes.
 func isJSON(text *bufio.Reader) bool {
 	start, _ := text.Peek(4096) // a short text is shorter
-	return bytes.HasPrefix(bytes.TrimLeftFunc(start, unicode.IsSpace), []byte("{"))
+	inner, found := bytes.CutPrefix(bytes.TrimLeftFunc(start, unicode.IsSpace), []byte("{"))
+	return found && bytes.HasPrefix(bytes.TrimLeftFunc(inner, unicode.IsSpace), []byte(`"`))
 }
 
 // add adds an object. A text without a known kind is decoded now.

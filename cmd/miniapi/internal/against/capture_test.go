@@ -64,6 +64,7 @@ items:
 		{"no line end", "the last line may lack it", "a.yaml", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata: {name: a}"},
 		{"JSON list", "kubectl writes lists in this form", "a.json", `{"apiVersion": "v1", "items": [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}},
  {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "ü"}}], "kind": "List", "metadata": {"items": []}}`},
+		{"braces", "a map of YAML in braces isn't JSON", "a.yaml", "{apiVersion: v1, kind: Pod,\n metadata: {name: a}}\n"},
 		{"JSON documents", "each is an object", "a.json", `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}
 {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "b"}}`},
 	} {

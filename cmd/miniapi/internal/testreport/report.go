@@ -280,11 +280,15 @@ func writeGitHub(to io.Writer, report *Report) error {
 }
 
 func (r *Report) summary() string {
-	cases := "cases"
-	if len(r.Results) == 1 {
-		cases = "case"
+	return fmt.Sprintf("%s, %d failed, in %s", number(r.Results), r.Failed(), r.Took.Round(time.Millisecond))
+}
+
+// number returns the number of cases in words.
+func number(cases []*runner.Result) string {
+	if len(cases) == 1 {
+		return "1 case"
 	}
-	return fmt.Sprintf("%d %s, %d failed, in %s", len(r.Results), cases, r.Failed(), r.Took.Round(time.Millisecond))
+	return fmt.Sprintf("%d cases", len(cases))
 }
 
 // The sequences that change the colour of a terminal.
@@ -320,7 +324,7 @@ func (r *Report) test(out *strings.Builder, results []*runner.Result) {
 	for _, result := range results {
 		took += result.Took
 	}
-	fmt.Fprintf(out, "%s  %s  %s\n", r.outcome(!failed), results[0].File, r.coloured(faint, fmt.Sprintf("%d cases, %s", len(results), took.Round(time.Millisecond))))
+	fmt.Fprintf(out, "%s  %s  %s\n", r.outcome(!failed), results[0].File, r.coloured(faint, fmt.Sprintf("%s, %s", number(results), took.Round(time.Millisecond))))
 	for _, result := range results {
 		if result.Passed() && !r.Verbose {
 			continue

@@ -147,6 +147,17 @@ func (f *File) planned(c *Case, request Request, object *unstructured.Unstructur
 		}
 		p.Request.Objects = []*unstructured.Unstructured{object}
 	}
+	for _, given := range []struct {
+		name   string
+		object *unstructured.Unstructured
+	}{{"object", object}, {"old", p.Request.Old}} {
+		if given.object != nil && (given.object.GetAPIVersion() == "" || given.object.GetKind() == "") {
+			return nil, f.fail(c.Line, field+"."+given.name, "apiVersion and kind must be set, here or in defaults")
+		}
+	}
+	if p.Expect.Verdict == Allowed && p.Expect.By+p.Expect.Expression != "" {
+		return nil, f.fail(c.Line, field+".expect", "by and expression are for a case that expects denied: leave them out, or expect denied")
+	}
 	if err := f.patched(p, request, field); err != nil {
 		return nil, err
 	}
