@@ -41,13 +41,15 @@ var plugins = []plugin{
 	{name: "NodePorts", filter: refusePorts, afterNode: isNew, afterPod: portsAfterPod},
 	{name: "NodeResourcesFit", filter: refuseResources, score: scoreLeastAllocated, weight: 1, afterNode: resourcesAfterNode,
 		afterPod: resourcesAfterPod, afterItself: resourcesAfterItself},
-	{name: "VolumeRestrictions", filter: refuseClaimsInUse, afterNode: isNew, afterPod: claimsInUseAfterPod},
+	{name: "VolumeRestrictions", filter: refuseUsedVolumes, afterNode: isNew, afterPod: usedVolumesAfterPod, afterVolume: usedVolumesAfterVolume},
 	{name: volumeBinding, filter: refuseVolumes, afterNode: labelsAfterNode, afterVolume: volumesAfterVolume},
+	{name: "VolumeZone", filter: refuseOtherZones, afterNode: labelsAfterNode, afterVolume: volumesAfterVolume},
 	{name: "PodTopologySpread", filter: refuseSkew, score: scoreSpread, weight: 2, afterNode: spreadAfterNode, afterPod: spreadAfterPod,
 		afterItself: spreadAfterItself},
 	{name: "InterPodAffinity", filter: refusePodAffinity, score: scorePodAffinity, weight: 2, afterNode: podAffinityAfterNode,
 		afterPod: podAffinityAfterPod, afterItself: labelsChanged},
 	{name: "NodeResourcesBalancedAllocation", score: scoreBalancedAllocation, weight: 1},
+	{name: "ImageLocality", score: scoreImages, weight: 1},
 }
 
 // filter returns the refusal of a node, or nil.

@@ -101,6 +101,10 @@ func ofPod(pod *corev1.Pod) {
 	pod.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("5")}}
 }
 
+func disk(pod *corev1.Pod) {
+	pod.Spec.Volumes = []corev1.Volume{{Name: "d", VolumeSource: corev1.VolumeSource{AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "d"}}}}
+}
+
 const zone, host = corev1.LabelTopologyZone, corev1.LabelHostname
 
 // Each plugin refuses the nodes that kube-scheduler's plugin refuses, with the same words.
@@ -126,6 +130,8 @@ func TestFilters(t *testing.T) {
 		{"CPU taken", "the other pod is as important", []runtime.Object{n1, newPod("q", cpu("3"), on("n1"))}, newPod("p", cpu("2")), "", one("Insufficient cpu", noVictims)},
 		{"two resources", "all reasons count", []runtime.Object{n1}, newPod("p", requests(map[corev1.ResourceName]string{"cpu": "5", "memory": "9Gi"})),
 			"", "0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient memory. preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."},
+		{"disk", "a pod of the node has the disk", []runtime.Object{n1, newPod("q", disk, on("n1"))}, newPod("p", disk), "", one("node(s) had no available disk", noVictims)},
+		{"disk elsewhere", "a pod of the other node has the disk", []runtime.Object{n1, n2, newPod("q", disk, on("n1"))}, newPod("p", disk), "n2", ""},
 		{"storage", "ephemeral storage is a resource", []runtime.Object{n1}, newPod("p", requests(map[corev1.ResourceName]string{"ephemeral-storage": "11Gi"})),
 			"", one("Insufficient ephemeral-storage", useless)},
 		{"extended", "the node has one", []runtime.Object{newNode("n1", extended("1"))}, newPod("p", requests(map[corev1.ResourceName]string{"example.com/gpu": "2"})),

@@ -47,6 +47,16 @@ func size(cpu, memory string) func(*corev1.Node) {
 	}
 }
 
+func having(image string, size int64) func(*corev1.Node) {
+	return func(node *corev1.Node) {
+		node.Status.Images = []corev1.ContainerImage{{Names: []string{image}, SizeBytes: size}}
+	}
+}
+
+func running(image string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.Spec.Containers[0].Image = image }
+}
+
 // Of the nodes that take a pod, it gets the one that kube-scheduler's scores prefer.
 func TestScores(t *testing.T) {
 	t.Parallel()
@@ -62,6 +72,8 @@ func TestScores(t *testing.T) {
 		{"larger node", "a smaller part of it is allocated", []runtime.Object{a, newNode("n2", size("8", "16Gi"))}, newPod("p", cpu("1")), "n2"},
 		{"balanced", "the node has as much CPU left as memory", []runtime.Object{newNode("n1", size("4", "8Gi")), newNode("n2", size("8", "8Gi"))},
 			newPod("p", requests(map[corev1.ResourceName]string{"cpu": "3", "memory": "3Gi"})), "n2"},
+		{"image", "the node has the pod's image", []runtime.Object{a, newNode("n2", having("image:latest", 900<<20))}, newPod("p", running("image")), "n2"},
+		{"small image", "pulling it costs little", []runtime.Object{a, newNode("n2", having("image:latest", 20<<20))}, newPod("p", running("image")), "n1"},
 		{"preferred zone", "the pod prefers zone b", []runtime.Object{a, b}, newPod("p", prefersZone("b")), "n2"},
 		{"preferred pod", "the other pod is in zone b", []runtime.Object{a, b, newPod("q", app("x"), on("n2"))}, newPod("p", prefersNear(zone, "x")), "n2"},
 		{"preferred by another pod", "that pod prefers to be near", []runtime.Object{a, b, newPod("q", prefersNear(zone, "x"), on("n2"))}, newPod("p", app("x")), "n2"},

@@ -4,45 +4,110 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// refuseClaimsInUse refuses all nodes while another pod uses a claim of the pod with the access mode ReadWriteOncePod,
-// on whichever node.
-func refuseClaimsInUse(c *cycle) (filter, *refusal) {
-	exclusive := sets.New[string]()
-	for name := range claimNames(c.pod.Pod) {
-		claim, err := c.storage.claims.PersistentVolumeClaims(c.pod.Namespace).Get(name)
-		if err == nil && slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
-			exclusive.Insert(name)
-		}
-	}
-	if exclusive.Len() == 0 {
+// refuseUsedVolumes refuses all nodes if another pod uses a claim of the pod with the access mode ReadWriteOncePod. It also
+// refuses the nodes on which another pod uses a disk of the pod that only one pod of a node can have.
+func refuseUsedVolumes(c *cycle) (filter, *refusal) {
+	exclusive := c.storage.exclusiveClaims(c.pod.Pod)
+	hasDisks := slices.ContainsFunc(c.pod.Spec.Volumes, isDisk)
+	if len(exclusive) == 0 && !hasDisks {
 		return nil, nil
 	}
-	users := 0
-	count := func(pod *podInfo, _ *node, by int) {
-		if pod.Namespace == c.pod.Namespace && exclusive.HasAny(sets.KeySet(claimNames(pod.Pod)).UnsortedList()...) {
-			users += by
+	uses := 0
+	count := func(pod *podInfo, by int) {
+		if pod.Namespace != c.pod.Namespace {
+			return
+		}
+		for _, name := range plainClaims(pod.Pod) {
+			if exclusive.Has(name) {
+				uses += by
+			}
 		}
 	}
-	for _, pod := range c.pods {
-		count(pod, pod.on, 1)
+	if len(exclusive) > 0 {
+		for _, pod := range c.pods {
+			count(pod, 1)
+		}
+		c.follow(func(pod *podInfo, _ *node, by int) { count(pod, by) })
 	}
-	if users == 0 {
-		return nil, nil
-	}
-	c.follow(count)
 	inUse := &refusal{reasons: []string{"node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"}}
-	return func(*node) *refusal {
-		if users > 0 {
+	noDisk := &refusal{reasons: []string{"node(s) had no available disk"}}
+	return func(n *node) *refusal {
+		if hasDisks {
+			for _, pod := range n.pods {
+				if shareDisk(c.pod.Pod, pod.Pod) {
+					return noDisk
+				}
+			}
+		}
+		if uses > 0 {
 			return inUse
 		}
 		return nil
 	}, nil
 }
 
-func claimsInUseAfterPod(pod, before, after *podInfo) bool {
-	return after == nil && pod.Namespace == before.Namespace &&
-		sets.KeySet(claimNames(pod.Pod)).HasAny(sets.KeySet(claimNames(before.Pod)).UnsortedList()...)
+// plainClaims returns the names of the claims that a pod's volumes name.
+func plainClaims(pod *corev1.Pod) (names []string) {
+	for _, v := range pod.Spec.Volumes {
+		if v.PersistentVolumeClaim != nil {
+			names = append(names, v.PersistentVolumeClaim.ClaimName)
+		}
+	}
+	return names
+}
+
+// exclusiveClaims returns the names of a pod's claims that one pod alone may use. The plugin VolumeBinding refuses a pod
+// whose claim doesn't exist.
+func (s storage) exclusiveClaims(pod *corev1.Pod) sets.Set[string] {
+	names := sets.New[string]()
+	for _, name := range plainClaims(pod) {
+		claim, err := s.claims.PersistentVolumeClaims(pod.Namespace).Get(name)
+		if err == nil && slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
+			names.Insert(name)
+		}
+	}
+	return names
+}
+
+// isDisk reports whether a volume is a disk that pods of a node share only if they read it, or not at all.
+func isDisk(v corev1.Volume) bool {
+	return v.GCEPersistentDisk != nil || v.AWSElasticBlockStore != nil || v.ISCSI != nil || v.RBD != nil
+}
+
+// shareDisk reports whether two pods have a disk that they can't share.
+func shareDisk(a, b *corev1.Pod) bool {
+	return slices.ContainsFunc(a.Spec.Volumes, func(v corev1.Volume) bool {
+		return isDisk(v) && slices.ContainsFunc(b.Spec.Volumes, func(other corev1.Volume) bool { return areOneDisk(v, other) })
+	})
+}
+
+func areOneDisk(a, b corev1.Volume) bool {
+	switch {
+	case a.GCEPersistentDisk != nil && b.GCEPersistentDisk != nil:
+		a, b := a.GCEPersistentDisk, b.GCEPersistentDisk
+		return a.PDName == b.PDName && (!a.ReadOnly || !b.ReadOnly)
+	case a.AWSElasticBlockStore != nil && b.AWSElasticBlockStore != nil:
+		return a.AWSElasticBlockStore.VolumeID == b.AWSElasticBlockStore.VolumeID
+	case a.ISCSI != nil && b.ISCSI != nil:
+		return a.ISCSI.IQN == b.ISCSI.IQN && (!a.ISCSI.ReadOnly || !b.ISCSI.ReadOnly)
+	case a.RBD != nil && b.RBD != nil:
+		a, b := a.RBD, b.RBD
+		return a.RBDPool == b.RBDPool && a.RBDImage == b.RBDImage && (!a.ReadOnly || !b.ReadOnly) &&
+			sets.New(a.CephMonitors...).HasAny(b.CephMonitors...)
+	}
+	return false
+}
+
+func usedVolumesAfterPod(pod, before, after *podInfo) bool {
+	return before != nil && after == nil && before.Namespace == pod.Namespace &&
+		(shareDisk(pod.Pod, before.Pod) || sets.New(plainClaims(pod.Pod)...).HasAny(plainClaims(before.Pod)...))
+}
+
+func usedVolumesAfterVolume(pod *podInfo, changed metav1.Object) bool {
+	claim, ok := changed.(*corev1.PersistentVolumeClaim)
+	return ok && pod.usesClaim(claim)
 }

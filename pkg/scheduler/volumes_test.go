@@ -67,6 +67,13 @@ func newVolume(name, class, of string) *corev1.PersistentVolume {
 	}
 }
 
+// zonedVolume returns a volume whose label has its zones.
+func zonedVolume(name, zones string) *corev1.PersistentVolume {
+	v := newVolume(name, "", "")
+	v.Labels, v.Spec.NodeAffinity = map[string]string{zone: zones}, nil
+	return v
+}
+
 // A pod gets a node on which it can have its volumes.
 func TestVolumes(t *testing.T) {
 	t.Parallel()
@@ -92,6 +99,11 @@ func TestVolumes(t *testing.T) {
 		{"in use by several", "the claim is for one node", []runtime.Object{newClaim("c", "", boundTo("v")), newVolume("v", "", "b"), newPod("q", claiming("c"), on("n2"))}, "n2", ""},
 		{"nothing to bind", "no volume has the class", []runtime.Object{static, newClaim("c", "static"), newVolume("v", "other", "b")}, "",
 			"0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."},
+		{"bound in a zone", "the label of the volume says zone b", []runtime.Object{newClaim("c", "", boundTo("v")), zonedVolume("v", "b")}, "n2", ""},
+		{"bound in two zones", "the label of the volume has both", []runtime.Object{newClaim("c", "", boundTo("v")), zonedVolume("v", "c__b")}, "n2", ""},
+		{"bound in another zone", "no node is in the zone", []runtime.Object{newClaim("c", "", boundTo("v")), zonedVolume("v", "c")}, "",
+			"0/2 nodes are available: 2 node(s) had no available volume zone. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."},
+		{"exclusive", "no other pod uses the claim", []runtime.Object{newClaim("c", "", boundTo("v"), exclusive), newVolume("v", "", "b")}, "n2", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
