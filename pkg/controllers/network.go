@@ -5,6 +5,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/controllers/endpoints"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/endpointslice"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/endpointslicemirroring"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/eventrecorder"
 )
 
@@ -29,5 +30,16 @@ func addEndpoints(s *Set, c *clients) error {
 		Services:  c.informers.Core().V1().Services().Informer(),
 		Pods:      c.informers.Core().V1().Pods().Informer(),
 		Endpoints: c.informers.Core().V1().Endpoints().Informer(),
+	})
+}
+
+func addEndpointSliceMirroring(s *Set, c *clients) error {
+	return endpointslicemirroring.New(endpointslicemirroring.Config{
+		Runner:    s.runner,
+		Client:    connect(c, c.account, discoveryv1client.NewForConfig),
+		Events:    eventrecorder.NewRecorder(s.runner.Life(), c.core(), endpointslicemirroring.Component),
+		Services:  c.informers.Core().V1().Services().Informer(),
+		Endpoints: c.informers.Core().V1().Endpoints().Informer(),
+		Slices:    c.informers.Discovery().V1().EndpointSlices().Informer(),
 	})
 }

@@ -3,6 +3,7 @@ package controllers
 import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/eventrecorder"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/nodelifecycle"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/nodettl"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/tainteviction"
 )
 
@@ -27,4 +28,8 @@ func addTaintEviction(s *Set, c *clients) error {
 		Nodes:  c.informers.Core().V1().Nodes().Informer(),
 		Pods:   c.informers.Core().V1().Pods().Informer(),
 	})
+}
+
+func addNodeTTL(s *Set, c *clients) error {
+	return nodettl.New(nodettl.Config{Runner: s.runner, Client: c.core(), Nodes: c.informers.Core().V1().Nodes().Informer()})
 }

@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"github.com/miniapi-dev/miniapi/pkg/controllers/ephemeralvolume"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/eventrecorder"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/persistentvolume"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/volumeprotection"
@@ -16,6 +17,17 @@ func addVolumes(s *Set, c *clients) error {
 		Volumes: c.informers.Core().V1().PersistentVolumes().Informer(),
 		Classes: c.informers.Storage().V1().StorageClasses().Informer(),
 		Pods:    c.informers.Core().V1().Pods().Informer(),
+	})
+}
+
+func addEphemeralVolumes(s *Set, c *clients) error {
+	client := c.core()
+	return ephemeralvolume.New(ephemeralvolume.Config{
+		Runner: s.runner,
+		Client: client,
+		Events: eventrecorder.NewRecorder(s.runner.Life(), client, ephemeralvolume.Component),
+		Pods:   c.informers.Core().V1().Pods().Informer(),
+		Claims: c.informers.Core().V1().PersistentVolumeClaims().Informer(),
 	})
 }
 

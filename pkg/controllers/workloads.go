@@ -6,9 +6,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/deployment"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/endpoints"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/endpointslice"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/endpointslicemirroring"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/ephemeralvolume"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/horizontalpodautoscaler"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/job"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/nodelifecycle"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/nodettl"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/persistentvolume"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/replicaset"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/statefulset"
@@ -30,9 +33,12 @@ var workloads = []controller{
 	{Workloads, "ttl-after-finished-controller", ttlafterfinished.Account, "ttl-after-finished", addTTLAfterFinished},
 	{Workloads, "endpoints-controller", endpoints.Account, "endpoint", addEndpoints},
 	{Workloads, "endpointslice-controller", endpointslice.Account, "endpointslice", addEndpointSlices},
+	{Workloads, "endpointslice-mirroring-controller", endpointslicemirroring.Account, "endpointslicemirroring", addEndpointSliceMirroring},
 	{Workloads, "persistentvolume-binder-controller", persistentvolume.Account, "persistentvolume-binder", addVolumes},
+	{Workloads, "ephemeral-volume-controller", ephemeralvolume.Account, "ephemeral-volume", addEphemeralVolumes},
 	{Workloads, "persistentvolumeclaim-protection-controller", volumeprotection.ClaimAccount, "pvc-protection", addClaimProtection},
 	{Workloads, "persistentvolume-protection-controller", volumeprotection.VolumeAccount, "pv-protection", addVolumeProtection},
 	{Workloads, "node-lifecycle-controller", nodelifecycle.Account, "nodelifecycle", addNodeLifecycle},
 	{Workloads, "taint-eviction-controller", tainteviction.Account, "taint-eviction", addTaintEviction},
+	{Workloads, "ttl-controller", nodettl.Account, "ttl", addNodeTTL},
 }
