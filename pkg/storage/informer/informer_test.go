@@ -198,8 +198,12 @@ func TestAwait(t *testing.T) {
 		t.Fatal(err)
 	}
 	fast := make(told, 10)
-	if _, err := s.informer.AddEventHandler(fast); err != nil {
+	other, err := s.informer.AddEventHandler(fast)
+	if err != nil {
 		t.Fatal(err)
+	}
+	if !cache.WaitFor(t.Context(), "", registered.HasSyncedChecker(), other.HasSyncedChecker()) {
+		t.Fatal("the handlers don't sync")
 	}
 	own := s.informer.(*Informer)
 	revision := func() int64 {
