@@ -149,6 +149,9 @@ func (b *binder) syncBound(ctx context.Context, claim *corev1.PersistentVolumeCl
 	case err != nil:
 		return lose("ClaimLost", "Bound claim has lost its PersistentVolume. Data on the volume is lost!")
 	case v.Spec.ClaimRef == nil || v.Spec.ClaimRef.UID == claim.UID:
+		if v, err = b.grow(ctx, v, claim); err != nil {
+			return err
+		}
 		return b.bind(ctx, v, claim)
 	}
 	return lose("ClaimMisbound", "Two claims are bound to the same volume, this one is bound incorrectly")
@@ -313,7 +316,7 @@ func (b *binder) setPhase(ctx context.Context, claim *corev1.PersistentVolumeCla
 		status.AccessModes, status.Capacity, status.CurrentVolumeAttributesClassName = nil, nil, nil
 	} else {
 		status.AccessModes = v.Spec.AccessModes
-		if status.Phase != phase {
+		if status.Phase != phase || isPretended(v) {
 			status.Capacity = v.Spec.Capacity
 		}
 		if status.Phase == corev1.ClaimPending {

@@ -162,6 +162,32 @@ func TestBind(t *testing.T) {
 	}
 }
 
+// The pretended volume of a bound claim grows with what the claim requests.
+func TestGrow(t *testing.T) {
+	t.Parallel()
+	client := start(t, class("standard", persistentvolume.Provisioner, storagev1.VolumeBindingImmediate), claim("c", "standard"))
+	claims := client.CoreV1().PersistentVolumeClaims(namespace)
+	hasSize := func(want string) func(context.Context) bool {
+		return func(ctx context.Context) bool {
+			c, err := claims.Get(ctx, "c", metav1.GetOptions{})
+			return err == nil && c.Status.Phase == corev1.ClaimBound && c.Status.Capacity.Storage().String() == want
+		}
+	}
+	await(t, client, "the claim is bound", hasSize("1Gi"))
+	c, err := claims.Get(t.Context(), "c", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("3Gi")
+	if _, err := claims.Update(t.Context(), c, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, client, "the claim has grown", hasSize("3Gi"))
+	if v, err := client.CoreV1().PersistentVolumes().Get(t.Context(), "pvc-c", metav1.GetOptions{}); err != nil || v.Spec.Capacity.Storage().String() != "3Gi" {
+		t.Errorf("want a volume of 3Gi, got %v and %v", v, err)
+	}
+}
+
 // A claim that can't be bound says why.
 func TestEvents(t *testing.T) {
 	t.Parallel()

@@ -29,7 +29,7 @@ const defaultClassAnnotation = "storageclass.kubernetes.io/is-default-class"
 func DefaultClass() *storagev1.StorageClass {
 	return &storagev1.StorageClass{
 		ObjectMeta:  metav1.ObjectMeta{Name: "standard", Annotations: map[string]string{defaultClassAnnotation: "true"}},
-		Provisioner: Provisioner,
+		Provisioner: Provisioner, AllowVolumeExpansion: new(true),
 	}
 }
 
@@ -112,4 +112,25 @@ func pretend(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass)
 			}},
 		},
 	}, nil
+}
+
+// isPretended reports whether a volume only pretends to be storage.
+func isPretended(v *corev1.PersistentVolume) bool {
+	return v.Spec.CSI != nil && v.Spec.CSI.Driver == Provisioner
+}
+
+// grow gives a pretended volume the size that its claim requests, as the resizer of a driver does. The server lets a claim
+// request more only if its class allows that.
+func (b *binder) grow(ctx context.Context, v *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, error) {
+	wanted, size := claim.Spec.Resources.Requests[corev1.ResourceStorage], v.Spec.Capacity[corev1.ResourceStorage]
+	if !isPretended(v) || wanted.Cmp(size) <= 0 {
+		return v, nil
+	}
+	changed := v.DeepCopy()
+	changed.Spec.Capacity[corev1.ResourceStorage] = wanted
+	grown, err := b.Client.PersistentVolumes().Update(ctx, changed, metav1.UpdateOptions{})
+	if err == nil {
+		b.Events.Tell(claim, "VolumeResizeSuccessful", "Resize volume succeeded")
+	}
+	return grown, err
 }
