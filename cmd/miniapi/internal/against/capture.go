@@ -59,7 +59,7 @@ func (c capture) index(name string) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close() //nolint:errcheck // the file is only read
+	defer file.Close()
 	text := bufio.NewReaderSize(file, 1<<16)
 	documents := documentsOfYAML
 	if isJSON(text) {
@@ -133,7 +133,7 @@ func (p place) load() (manifests.Object, error) {
 	if err != nil {
 		return manifests.Object{}, err
 	}
-	defer file.Close() //nolint:errcheck // the file is only read
+	defer file.Close()
 	objects, err := p.decode(file)
 	if err == nil && len(objects) != 1 {
 		err = fmt.Errorf("%s: must have one object, got %d", p.where, len(objects))

@@ -48,6 +48,32 @@ spec:
                   - {rule: self.size() > 1}
 `
 
+const typedDefinition = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: rules.example.com}
+spec:
+  group: example.com
+  names: {kind: Rule}
+  versions:
+  - name: v1
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            x-kubernetes-validations:
+            - {rule: "!has(self.b) || self.b > 1", message: b must be more}
+            properties:
+              b: {type: integer}
+              list:
+                type: array
+                items:
+                  type: string
+                  x-kubernetes-validations:
+                  - {rule: "self.startsWith('x') || self.size() > 1"}
+`
+
 const bindingAlone = `apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
 metadata: {name: bound}
@@ -64,6 +90,10 @@ func TestAdd(t *testing.T) {
 	}
 	matches := trace.Verdict{Reason: trace.Matched, Field: "webhooks[0].rules[0]"}
 	rule := trace.Kind{Group: "example.com", Version: "v1", Kind: "Rule"}
+	const (
+		ofSpec  = "spec.versions[0].schema.openAPIV3Schema.properties.spec.x-kubernetes-validations[0].rule: "
+		ofItems = "spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.list.items.x-kubernetes-validations[0].rule: "
+	)
 	for _, test := range []struct {
 		name, reason, manifest string
 		resource               trace.Resource
@@ -113,6 +143,15 @@ func TestAdd(t *testing.T) {
 			trace.Admission{Kind: rule, Validation: &trace.Validation{Error: &trace.Error{Message: "[spec: Invalid value: a must change, spec.list[0]: Invalid value: failed rule: self.size() > 1]"}}}, []string{
 				"spec.versions[0].schema.openAPIV3Schema.properties.spec.x-kubernetes-validations[0].rule: never true",
 				"spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.list.items.x-kubernetes-validations[0].rule: never true"}},
+		{"conditions", "each condition of a rule has outcomes of its own, for each element", typedDefinition, trace.Resource{},
+			trace.Admission{Kind: rule, Validation: &trace.Validation{}, Admitted: json.RawMessage(`{"spec":{"b":2,"list":["x","yy"]}}`)}, []string{
+				ofSpec + "never false", ofSpec + "never false", ofSpec + "never false", ofItems + "never false", ofItems + "never false"}},
+		{"conditions of an invalid object", "the object of the request has the values", typedDefinition, trace.Resource{},
+			trace.Admission{Kind: rule, Validation: &trace.Validation{Error: &trace.Error{Message: "spec: Invalid value: b must be more"}}, Object: json.RawMessage(`{"spec":{"b":1}}`)}, []string{
+				ofSpec + "never true", ofSpec + "never false", ofSpec + "never true", ofItems + "never evaluated", ofItems + "never evaluated", ofItems + "never evaluated"}},
+		{"unchecked conditions", "the server hasn't evaluated the rules", typedDefinition, trace.Resource{},
+			trace.Admission{Kind: rule, Validation: &trace.Validation{Error: &trace.Error{Message: "spec.b: Invalid value, <nil>: Invalid value: some validation rules were not checked because"}}, Object: json.RawMessage(`{"spec":{"b":1}}`)}, []string{
+				ofSpec + "never evaluated", ofSpec + "never evaluated", ofSpec + "never evaluated", ofItems + "never evaluated", ofItems + "never evaluated", ofItems + "never evaluated"}},
 		{"binding", "a binding that applies has no other outcome", bindingAlone, pods, trace.Admission{Steps: []*trace.Step{{Policies: []*trace.Policy{{
 			Reference: trace.Reference{Kind: trace.ValidatingPolicy, Name: "other"}, Bindings: []*trace.Binding{{Name: "bound", Evaluations: []*trace.Evaluation{{}}}}}}}}},
 			[]string{"spec: never applied"}}, // the policy isn't installed from a file, so the record isn't about this binding
