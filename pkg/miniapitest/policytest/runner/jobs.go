@@ -162,7 +162,7 @@ func (w *worker) session(ctx context.Context, job *Job) (*Session, error) {
 	w.last = nil
 	server, err := w.ready(ctx, job.File, audited)
 	if err != nil {
-		return nil, &testfile.Error{File: job.File.Path, Err: err}
+		return nil, placed(job.File, err)
 	}
 	session, err := w.install(ctx, server, job.File)
 	if err != nil {

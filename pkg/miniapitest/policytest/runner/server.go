@@ -3,8 +3,10 @@ package runner
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"k8s.io/client-go/discovery"
@@ -69,7 +71,7 @@ func (r *Runner) start(ctx context.Context, file *testfile.File, audited bool) (
 		Log: log, Warn: log, Audit: s.audits.add, Configured: func(authority engine.Authority) { s.webhooks.authority = authority },
 	})
 	if err != nil {
-		return nil, err
+		return nil, errors.New(fields.Replace(err.Error()))
 	}
 	if err := s.prepare(ctx, file); err != nil {
 		_ = s.Stop() // the error of the preparation says what is wrong
@@ -77,6 +79,12 @@ func (r *Runner) start(ctx context.Context, file *testfile.File, audited bool) (
 	}
 	return s, nil
 }
+
+// fields has the options of the fixture and the flags that errors of the engine name, with the fields of files that set them.
+var fields = strings.NewReplacer(
+	"WithFlags", "server.flags", "WithFeatureGates", "server.featureGates", "WithControllers", "server.controllers",
+	"WithEmulatedVersion", "server.emulatedVersion", "--emulated-version", "server.emulatedVersion", "--load", "load",
+)
 
 // flagsOf returns the flags of the server of a file.
 func flagsOf(file *testfile.File) []string {

@@ -2,7 +2,9 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -33,7 +35,7 @@ type Session struct {
 func (r *Runner) Open(ctx context.Context, file *testfile.File, cases []*testfile.Planned) (*Session, error) {
 	server, err := r.start(ctx, file, audited(cases))
 	if err != nil {
-		return nil, &testfile.Error{File: file.Path, Err: err}
+		return nil, placed(file, err)
 	}
 	session, err := r.install(ctx, server, file)
 	if err != nil {
@@ -41,6 +43,14 @@ func (r *Runner) Open(ctx context.Context, file *testfile.File, cases []*testfil
 		return nil, err
 	}
 	return session, nil
+}
+
+// placed returns an error with the path of the file, unless the error has a place already.
+func placed(file *testfile.File, err error) error {
+	if at := (*testfile.Error)(nil); errors.As(err, &at) {
+		return err
+	}
+	return &testfile.Error{File: file.Path, Err: err}
 }
 
 // Close stops the server and the webhooks.
@@ -52,7 +62,12 @@ func (r *Runner) install(ctx context.Context, server *server, file *testfile.Fil
 	if err != nil {
 		return nil, err
 	}
-	fail := func(err error) error { return &testfile.Error{File: file.Path, Field: "installs", Err: err} }
+	fail := func(err error) error {
+		if strings.HasPrefix(err.Error(), file.Path+":") { // an element of objects
+			return err
+		}
+		return &testfile.Error{File: file.Path, Field: "installs", Err: err}
+	}
 	if err := (manifests.Applier{Config: server.setup}).Apply(ctx, objects); err != nil {
 		return nil, fail(err)
 	}
