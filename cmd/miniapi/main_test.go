@@ -38,8 +38,11 @@ const deadline = 3 * time.Minute
 var programs string
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
+	if os.Getenv(asProgram) != "" || len(os.Args) > 1 && os.Args[1] == containerInit {
 		os.Exit(run(os.Args))
+	}
+	if len(os.Args) > 1 && os.Args[1] == podProgram {
+		os.Exit(servePod(os.Args[2:]))
 	}
 	os.Exit(runTests(m))
 }

@@ -67,10 +67,10 @@ func link(from, to string) error {
 }
 
 // relocate replaces the mount paths in an argument, or in the value of a variable, by the paths of this machine. A mount
-// path begins the text, or follows one of = : , and white space.
+// path begins the text, or follows one of = : , ; a quote and white space.
 func relocate(text string, view group.View) string {
 	for _, b := range slices.Backward(view.Binds) { // the longest first
-		pattern := regexp.MustCompile(`(^|[=:,\s"'])` + regexp.QuoteMeta(strings.TrimSuffix(b.To, "/")) + `($|[/=:,\s"'])`)
+		pattern := regexp.MustCompile(`(^|[=:,;\s"'])` + regexp.QuoteMeta(strings.TrimSuffix(b.To, "/")) + `($|[/=:,;\s"'])`)
 		text = pattern.ReplaceAllStringFunc(text, func(found string) string {
 			at := strings.Index(found, b.To)
 			return found[:at] + b.From + found[at+len(b.To):]

@@ -275,6 +275,9 @@ func (p *pod) keepFiles() {
 // or if the pod has to end.
 func (p *pod) initialize(sidecars context.Context, background *sync.WaitGroup) bool {
 	for _, c := range p.init {
+		if p.stopping.Err() != nil {
+			return false
+		}
 		if c.sidecar {
 			background.Go(func() { c.run(sidecars) })
 			if !c.awaitStarted(p.stopping) {
@@ -283,11 +286,11 @@ func (p *pod) initialize(sidecars context.Context, background *sync.WaitGroup) b
 			continue
 		}
 		c.run(p.stopping)
-		if code, ended := c.exitCode(); !ended || code != 0 || p.stopping.Err() != nil {
+		if code, ended := c.exitCode(); !ended || code != 0 {
 			return false
 		}
 	}
-	return true
+	return p.stopping.Err() == nil
 }
 
 // runRegular runs the regular containers until all have ended.

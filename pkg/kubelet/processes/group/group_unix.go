@@ -24,7 +24,7 @@ while read -r sign group; do
 		;;
 	esac
 done
-for g in $groups; do kill -9 -- "-$g"; done 2>/dev/null
+for g in $groups; do kill -s KILL -- "-$g"; done 2>/dev/null
 rm -rf -- "$1"`
 
 // guard is a process that ends the groups when this process ends.
