@@ -108,6 +108,16 @@ func TestSync(t *testing.T) {
 		{"lock", "locks of leaders were in Endpoints", endpointsOf(func(e *corev1.Endpoints) {
 			e.Annotations["control-plane.alpha.kubernetes.io/leader"] = "{}"
 		}), service, nil, nil, nil},
+		{"subsets with the same address", "a slice has all ports of its addresses", endpointsOf(func(e *corev1.Endpoints) {
+			e.Subsets[0].Addresses, e.Subsets[0].NotReadyAddresses = e.Subsets[0].Addresses[:1], nil
+			e.Subsets = append(e.Subsets, *e.Subsets[0].DeepCopy())
+			e.Subsets[1].Ports[0].Name, e.Subsets[1].Ports[0].Port = "web", 80
+		}), service, nil, []string{"s- IPv4 sql:5432 web:80 10.0.0.1=true"}, []string{"create endpointslices ns"}},
+		{"ready in one subset alone", "the address isn't ready", endpointsOf(func(e *corev1.Endpoints) {
+			e.Subsets = append(e.Subsets, *e.Subsets[0].DeepCopy())
+			e.Subsets[0].Addresses, e.Subsets[0].NotReadyAddresses = e.Subsets[0].Addresses[:1], nil
+			e.Subsets[1].Addresses, e.Subsets[1].NotReadyAddresses = nil, e.Subsets[0].Addresses
+		}), service, nil, []string{"s- IPv4 sql:5432 10.0.0.1=false"}, []string{"create endpointslices ns"}},
 		{"deleted", "nothing is left", nil, service, []*discoveryv1.EndpointSlice{mirror()}, nil, []string{"delete endpointslices ns/s-4"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -109,7 +109,7 @@ func (c *controller) keep(slice *discoveryv1.EndpointSlice) {
 func (c *controller) mirror(endpoints *corev1.Endpoints) map[group]mirrored {
 	all := map[group]mirrored{}
 	invalid, skipped := 0, 0
-	for _, subset := range endpoints.Subsets {
+	for _, subset := range repack(endpoints.Subsets) {
 		ports := portsOf(subset.Ports)
 		added := 0
 		add := func(addresses []corev1.EndpointAddress, ready bool) {
