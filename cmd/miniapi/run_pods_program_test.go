@@ -46,7 +46,7 @@ func servePod(args []string) int {
 		if err := child.Start(); err != nil {
 			return err
 		}
-		fmt.Printf("user %s\nprocesses %d %d\n", own.Status.UserInfo.Username, os.Getpid(), child.Process.Pid) //nolint:forbidigo // the log of the container
+		fmt.Printf("user %s\nprocesses %d %d\n", own.Status.UserInfo.Username, os.Getpid(), child.Process.Pid)
 		message := func() string {
 			text, err := os.ReadFile(args[2])
 			return string(text) + fmt.Sprint(err)

@@ -104,8 +104,11 @@ func TestRunPods(t *testing.T) {
 		t.Helper()
 		eventually(t, func(ctx context.Context) error {
 			_, err := core.ConfigMaps("default").Create(ctx, judged, metav1.CreateOptions{})
-			if err == nil || !strings.Contains(err.Error(), want) {
-				return fmt.Errorf("want an error with %q, got %v", want, err)
+			switch {
+			case err == nil:
+				return fmt.Errorf("want an error with %q, but the object was created", want)
+			case !strings.Contains(err.Error(), want):
+				return fmt.Errorf("want an error with %q: %w", want, err)
 			}
 			return nil
 		})
