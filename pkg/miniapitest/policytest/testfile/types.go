@@ -172,7 +172,7 @@ type Case struct {
 
 // Expect is what is expected of a request. A field that isn't set isn't compared.
 type Expect struct {
-	// Verdict is allowed or denied. A request that isn't admitted is denied, whoever refuses it.
+	// Verdict is allowed or denied. A request that isn't admitted is denied, also if no admission plugin refuses it.
 	Verdict string `json:"verdict" enum:"allowed,denied" short:"true"`
 	// By is the part that denies the request: KIND/NAME of a policy or webhook configuration, KIND/NAME/PART with the
 	// binding or the webhook, the name of an admission plugin, "validation" or "authorization".
