@@ -3,6 +3,7 @@ package processes
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -83,7 +84,7 @@ func (p *pod) update(spec *corev1.Pod, addresses podstatus.Addresses) {
 	case hasEnded(spec):
 		p.terminate(ownGrace(spec))
 	}
-	if fmt.Sprint(before.Labels, before.Annotations) != fmt.Sprint(spec.Labels, spec.Annotations) {
+	if !maps.Equal(before.Labels, spec.Labels) || !maps.Equal(before.Annotations, spec.Annotations) {
 		p.wake()
 	}
 }

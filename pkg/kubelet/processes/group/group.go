@@ -7,7 +7,6 @@ package group
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -130,7 +129,8 @@ func (p *Group) start(c Command) error {
 		}
 		read, write, err := os.Pipe()
 		if err != nil {
-			return errors.Join(err, p.closeOutputs())
+			p.closeOutputs()
+			return err
 		}
 		ends, p.outputs = append(ends, write), append(p.outputs, read)
 		*output.file = write
@@ -143,7 +143,8 @@ func (p *Group) start(c Command) error {
 		}
 	}
 	if err != nil {
-		return errors.Join(err, p.closeOutputs())
+		p.closeOutputs()
+		return err
 	}
 	if input != nil {
 		go func() { // ends with the input, or when the command has gone
@@ -161,12 +162,11 @@ func (p *Group) input(from io.Reader) (io.WriteCloser, error) {
 	return p.command.StdinPipe()
 }
 
-func (p *Group) closeOutputs() error {
+func (p *Group) closeOutputs() {
 	for _, output := range p.outputs {
 		_ = output.Close()
 	}
 	p.copying.Wait()
-	return nil
 }
 
 // Wait waits for the end of the command, ends the rest of the group, and returns the exit code. It is 128 and the number of
@@ -179,7 +179,7 @@ func (p *Group) Wait() int {
 		_ = output.SetReadDeadline(time.Now().Add(outputTimeout))
 	}
 	p.copying.Wait()
-	_ = p.closeOutputs()
+	p.closeOutputs()
 	p.handle.close()
 	return exitCode(p.command.ProcessState)
 }
@@ -231,4 +231,4 @@ func (v View) Resolve(path string) (string, bool) {
 	return filepath.Join(best.From, strings.TrimPrefix(path, best.To)), true
 }
 
-var errNoViews = fmt.Errorf("views of the file system: need Linux, with the permission to make mount namespaces")
+var errNoViews = errors.New("views of the file system: need Linux, with the permission to make mount namespaces")
