@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,8 +18,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	certutil "k8s.io/client-go/util/cert"
+
+	"github.com/miniapi-dev/miniapi/pkg/kubelet/processes/environment"
 )
 
 // manifests of a webhook, as they would be applied to a cluster. The verbs are the base64 of the certificate and of its
@@ -170,6 +175,54 @@ func TestRunPods(t *testing.T) {
 	p.signal(t, syscall.SIGKILL)
 	p.exit(t)
 	eventuallyGone(t, processes[1:])
+}
+
+// startSleeper creates a pod whose container runs until it is told to end, and returns the ID of its process.
+func startSleeper(t *testing.T, core corev1client.CoreV1Interface, name string) []string {
+	t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{environment.Command: `sh -c 'echo process $$$$; exec sleep 3600'`}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+	}
+	eventually(t, func(ctx context.Context) error { // the namespace gets its service account
+		_, err := core.Pods("default").Create(ctx, pod, metav1.CreateOptions{})
+		return err
+	})
+	return processOf(t, core, name)
+}
+
+// processOf returns the ID of the process of a pod that startSleeper has created.
+func processOf(t *testing.T, core corev1client.CoreV1Interface, name string) []string {
+	t.Helper()
+	var id []string
+	eventually(t, func(ctx context.Context) error {
+		text, err := core.Pods("default").GetLogs(name, &corev1.PodLogOptions{}).DoRaw(ctx)
+		if id = regexp.MustCompile(`process (\d+)`).FindStringSubmatch(string(text)); err == nil && id == nil {
+			err = fmt.Errorf("the log is %q", text)
+		}
+		return err
+	})
+	return id[1:]
+}
+
+// Of several servers on one etcd, the one that has the Lease runs the pods. When it loses the Lease, its processes end, and
+// start again when it gets it back.
+func TestRunPodsFollowTheLease(t *testing.T) {
+	t.Parallel()
+	_, config := serve(t, "--workloads", "--run-pods", "--etcd-servers="+startEtcd(t))
+	typed := client(t, config)
+	first := startSleeper(t, typed.CoreV1(), "p")
+	leases := typed.CoordinationV1().Leases(metav1.NamespaceSystem)
+	if _, err := leases.Patch(t.Context(), "kube-controller-manager", types.MergePatchType, []byte(`{"spec":{"holderIdentity":"other","leaseDurationSeconds":3600}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventuallyGone(t, first)
+	if err := leases.Delete(t.Context(), "kube-controller-manager", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if again := processOf(t, typed.CoreV1(), "p"); slices.Equal(again, first) {
+		t.Errorf("want another process than %s", first)
+	}
 }
 
 // eventuallyGone waits until processes have ended.

@@ -51,6 +51,11 @@ type Host struct {
 // work goes on. Objects that were deleted may be back, with their former UIDs and resource versions.
 func (h *Host) OnRestore(forget func()) { h.set.forget = append(h.set.forget, forget) }
 
+// OnLoss registers a function that is called when another server may do the work of this one. Until the function returns,
+// this server doesn't give up its Lease. It has to return within the 3 seconds before a Lease expires that couldn't be
+// renewed. The work is held meanwhile.
+func (h *Host) OnLoss(end func()) { h.set.lost = append(h.set.lost, end) }
+
 // OnResourcesChange registers a function that is called when the served resources have changed.
 func (h *Host) OnResourcesChange(changed func()) { h.set.resources.OnChange(changed) }
 

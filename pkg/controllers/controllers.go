@@ -85,11 +85,12 @@ type Set struct {
 
 	// The sources call the handlers with all objects. The functions in synced are called when the handlers have
 	// received every object that existed at the start. The functions in forget are called when a restored snapshot
-	// may have brought deleted objects back.
+	// may have brought deleted objects back, and those in lost when another server may do the work.
 	sources  []objects.Source
 	handlers objects.Handlers
 	synced   []func()
 	forget   []func()
+	lost     []func()
 	told     chan struct{} // closed when the handlers have received all objects of the start
 }
 

@@ -71,6 +71,7 @@ func (s *Set) lead() error {
 		if _, err := s.runner.Hold(ctx); err != nil {
 			return
 		}
+		s.lose()
 		leave()
 		select {
 		case <-left:
@@ -97,6 +98,14 @@ func (s *Set) work(ctx context.Context, turn *sync.Mutex) {
 	<-ctx.Done()
 	if open, err := s.runner.Hold(s.runner.Life()); err == nil {
 		s.open = open
+		s.lose()
+	}
+}
+
+// lose ends what goes on without the work of the controllers. The work must be held.
+func (s *Set) lose() {
+	for _, end := range s.lost {
+		end()
 	}
 }
 

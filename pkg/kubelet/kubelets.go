@@ -128,6 +128,7 @@ func (k *Kubelets) add(h *controllers.Host) error {
 	k.register()
 	k.followStages(h)
 	h.OnRestore(k.forget)
+	h.OnLoss(func() { k.Runtime.Keep(nil) })
 	return work.Enqueue(
 		work.Events{Informer: k.podInformer, Changed: k.podChanged, Deleted: k.podDeleted},
 		work.Events{Informer: k.nodes, Changed: k.nodeChanged, Deleted: work.Named(k.nodePlayer.drop)},
@@ -243,16 +244,20 @@ func (k *Kubelets) isLost(node *corev1.Node) bool {
 
 // forget makes the kubelets begin anew, after a restore of a snapshot.
 func (k *Kubelets) forget() {
-	k.Runtime.Reset()
+	var pods []*corev1.Pod
+	for _, obj := range k.podInformer.GetStore().List() {
+		if pod, ok := obj.(*corev1.Pod); ok {
+			pods = append(pods, pod)
+		}
+	}
+	k.Runtime.Keep(pods)
 	k.pods.clock.release()
 	k.pods.forget()
 	k.nodePlayer.forget()
 	k.others.forget()
 	k.addresses.forget()
-	for _, obj := range k.podInformer.GetStore().List() {
-		if o, ok := obj.(metav1.Object); ok {
-			k.podChanged(o)
-		}
+	for _, pod := range pods {
+		k.podChanged(pod)
 	}
 	k.register()
 	for _, name := range k.nodes.GetStore().ListKeys() {

@@ -31,8 +31,8 @@ type Runtime interface {
 	Sync(pod *corev1.Pod, addresses podstatus.Addresses) (status corev1.PodStatus, ended bool, err error)
 	// Remove ends a pod that doesn't exist any more.
 	Remove(pod types.UID)
-	// Reset ends all pods, and returns when nothing of them runs.
-	Reset()
+	// Keep ends all pods but those that run as their objects say, and returns when nothing of the others runs.
+	Keep(pods []*corev1.Pod)
 	// Route returns the IP address of this machine at which a pod with an IP address listens, or false if no such pod
 	// runs.
 	Route(ip string) (string, bool)
@@ -59,8 +59,8 @@ func (pretending) Sync(pod *corev1.Pod, _ podstatus.Addresses) (corev1.PodStatus
 // Remove implements Runtime.
 func (pretending) Remove(types.UID) {}
 
-// Reset implements Runtime.
-func (pretending) Reset() {}
+// Keep implements Runtime.
+func (pretending) Keep([]*corev1.Pod) {}
 
 // Route implements Runtime.
 func (pretending) Route(string) (string, bool) { return "", false }

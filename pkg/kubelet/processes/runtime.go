@@ -175,13 +175,31 @@ func (r *Runtime) forget(p *pod) {
 	_ = os.RemoveAll(p.folder) // the folder is a temporary one
 }
 
-// Reset implements kubelet.Runtime.
-func (r *Runtime) Reset() {
+// Keep implements kubelet.Runtime.
+func (r *Runtime) Keep(pods []*corev1.Pod) {
+	objects := map[types.UID]*corev1.Pod{}
+	for _, object := range pods {
+		objects[object.UID] = object
+	}
+	var ending []*pod
 	for _, p := range r.all() {
-		p.kill()
+		if object, ok := objects[p.uid]; !ok || !p.runsAs(object) {
+			p.kill()
+			ending = append(ending, p)
+		}
+	}
+	for _, p := range ending {
 		<-p.done
 		r.forget(p)
 	}
+}
+
+// runsAs reports whether the pod runs as an object says, which may be an earlier or a later state of its own.
+func (p *pod) runsAs(object *corev1.Pod) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	hasIP := func(ip string, has corev1.PodIP) bool { return ip == has.IP }
+	return !p.final && object.DeletionTimestamp == nil && !hasEnded(object) && slices.EqualFunc(p.addresses.Pod, object.Status.PodIPs, hasIP)
 }
 
 // Route implements kubelet.Runtime.
