@@ -78,7 +78,6 @@ plugins:
 		{"argument", []string{"serve", "manifests"}, cli.ExitUsage, []string{`"manifests"`}, "there are flags alone"},
 		{"nodes without workloads", []string{"serve", "--nodes=3"}, cli.ExitUsage, []string{"--nodes", "needs --workloads"}, "there are no nodes"},
 		{"pods that run without workloads", []string{"serve", "--run-pods"}, cli.ExitUsage, []string{"--run-pods", "needs --workloads"}, "there are no pods"},
-		{"pods that run in a daemon", []string{"serve", "--daemon=d", "--workloads", "--run-pods"}, cli.ExitUsage, []string{"--run-pods", "--daemon", "foreground"}, "nothing shows that they run"},
 		{"stages without workloads", []string{"serve", "--daemon=d", "--stages=ready"}, cli.ExitUsage, []string{"--stages", "needs --workloads"}, "there are no pods"},
 		{"workloads behind a cluster", []string{"serve", "--workloads", "--behind=" + nowhere}, cli.ExitUsage, []string{"--workloads", "--behind"}, "the cluster has its own"},
 		{"nodes", []string{"serve", "--workloads", "--nodes=5000"}, cli.ExitUsage, []string{"--nodes 5000", "from 0 to 3072"}, "pods would lack addresses"},

@@ -18,7 +18,7 @@ import (
 
 // newHostCommand returns the command that fixtures start as a child process, to run servers for tests.
 func newHostCommand() *cobra.Command {
-	o := host.Options{Engine: &local.Engine{}, Version: server.Version().GitVersion}
+	o := host.Options{Version: server.Version().GitVersion}
 	cmd := &cobra.Command{
 		Use:   "host",
 		Short: "Run servers for a test process in any language, by the control protocol",
@@ -34,6 +34,11 @@ that has started it. With --lease, it ends after some time without a request ins
 			if o.Lease < 0 {
 				return cli.UsageError{Err: fmt.Errorf("--lease %s: must not be negative", o.Lease)}
 			}
+			line, err := containerInitLine()
+			if err != nil {
+				return err
+			}
+			o.Engine = &local.Engine{ContainerInit: line}
 			// The process must remove its files before it ends. It ends when its standard input ends, because the test
 			// process has ended then. So it ignores the signals that a terminal sends to all processes, and the signal
 			// after a write to a closed pipe.

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/user"
 
 	"github.com/spf13/cobra"
 
 	"github.com/miniapi-dev/miniapi/pkg/kubelet/processes"
 	"github.com/miniapi-dev/miniapi/pkg/kubelet/processes/group"
+	"github.com/miniapi-dev/miniapi/pkg/workloads"
 )
 
 // containerInit is the name of the hidden command by which the processes of pods begin.
@@ -25,19 +25,24 @@ func newContainerInitCommand() *cobra.Command {
 	}
 }
 
-// allowPods lets containers run as processes. It warns if other machines reach the server.
-func (o *serveOptions) allowPods(errOut io.Writer) error {
+// containerInitLine returns the command line of containerInit.
+func containerInitLine() ([]string, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("--run-pods: the path of this program: %w", err)
+		return nil, fmt.Errorf("the path of this program, by which processes of pods begin: %w", err)
 	}
-	o.workloadOptions.Runtime = processes.New(processes.Options{Init: []string{self, containerInit}})
-	if address := o.Server.Serving.BindAddress; !address.IsLoopback() {
-		name := "this user"
-		if own, err := user.Current(); err == nil {
-			name = "the user " + own.Username
-		}
-		fmt.Fprintf(errOut, "Warning: --run-pods: clients that reach %s and may create pods run commands on this machine as %s\n", address, name)
+	return []string{self, containerInit}, nil
+}
+
+// allowPods lets containers run as processes. It warns if other machines reach the server.
+func (o *serveOptions) allowPods(errOut io.Writer) error {
+	line, err := containerInitLine()
+	if err != nil {
+		return err
+	}
+	o.workloadOptions.Runtime = processes.New(processes.Options{Init: line})
+	if warning := workloads.Warning(o.Server.Serving.BindAddress); warning != "" {
+		fmt.Fprintln(errOut, "Warning:", warning)
 	}
 	return nil
 }

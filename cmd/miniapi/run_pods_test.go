@@ -24,6 +24,8 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/miniapi-dev/miniapi/pkg/kubelet/processes/environment"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine/control"
 )
 
 // manifests of a webhook, as they would be applied to a cluster. The verbs are the base64 of the certificate and of its
@@ -203,6 +205,72 @@ func processOf(t *testing.T, core corev1client.CoreV1Interface, name string) []s
 		return err
 	})
 	return id[1:]
+}
+
+// The processes of the pods of a test end with its server and with the test process.
+func TestPodsOfTestsEnd(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason string
+		end          func(t *testing.T, h *hostProcess, server string)
+	}{
+		{"stop", "the server is stopped", func(t *testing.T, h *hostProcess, server string) { h.post(t, "DELETE", server, nil) }},
+		{"reset", "the pod didn't exist at the start", func(t *testing.T, h *hostProcess, server string) { h.post(t, "POST", server+"/reset", nil) }},
+		{"end of the test process", "the input of the host ends", func(t *testing.T, h *hostProcess, _ string) {
+			if err := h.input.Close(); err != nil {
+				t.Error(err)
+			}
+		}},
+		{"end of the host", "the host is killed", func(t *testing.T, h *hostProcess, _ string) { h.signal(t, syscall.SIGKILL) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			h := startHost(t)
+			server := do[control.Server](t, h, "POST", "/v1/servers", runningPods())
+			process := startSleeper(t, clientOf(t, server.Kubeconfig).CoreV1(), "p")
+			test.end(t, h, "/v1/servers/"+server.ID)
+			eventuallyGone(t, process)
+		})
+	}
+}
+
+func runningPods() control.Options {
+	o := control.Options{Setup: &control.Setup{}}
+	o.Workloads = &engine.Workloads{RunPods: true}
+	return o
+}
+
+// A pod that ran when a snapshot was taken keeps its process when the snapshot is restored, unless the pod has ended since.
+// The others end.
+func TestRestoreOfRunningPods(t *testing.T) {
+	t.Parallel()
+	h := startHost(t)
+	server := do[control.Server](t, h, "POST", "/v1/servers", runningPods())
+	path, core := "/v1/servers/"+server.ID, clientOf(t, server.Kubeconfig).CoreV1()
+	kept, deleted := startSleeper(t, core, "kept"), startSleeper(t, core, "deleted")
+	for _, name := range []string{"kept", "deleted"} {
+		eventually(t, func(ctx context.Context) error {
+			pod, err := core.Pods("default").Get(ctx, name, metav1.GetOptions{})
+			if err == nil && pod.Status.PodIP == "" {
+				err = fmt.Errorf("pod %s has no address yet", name)
+			}
+			return err
+		})
+	}
+	snapshot := do[control.Snapshot](t, h, "POST", path+"/snapshots", nil)
+	if err := core.Pods("default").Delete(t.Context(), "deleted", metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}); err != nil {
+		t.Fatal(err)
+	}
+	eventuallyGone(t, deleted)
+	later := startSleeper(t, core, "later")
+	h.post(t, "POST", path+"/snapshots/"+snapshot.ID+"/restore", nil)
+	eventuallyGone(t, later)
+	if again := processOf(t, core, "kept"); !slices.Equal(again, kept) {
+		t.Errorf("want the process %s, got %s", kept, again)
+	}
+	if again := processOf(t, core, "deleted"); slices.Equal(again, deleted) {
+		t.Errorf("want another process than %s", deleted)
+	}
 }
 
 // Of several servers on one etcd, the one that has the Lease runs the pods. When it loses the Lease, its processes end, and

@@ -23,13 +23,12 @@ var refusedByDaemon = map[string]string{
 	"apply-skip-unknown": "a daemon only starts with all objects of --apply",
 	"behind":             "a daemon has users of its own",
 	"log-requests":       "a daemon writes no log",
-	"run-pods":           "pods run as processes only while a server runs in the foreground",
 	"secure-port":        "a daemon takes a free port",
 }
 
 // ofDaemon are the flags whose values a daemon gets in other fields than the flags.
 var ofDaemon = map[string]bool{
-	"apply": true, "controllers": true, "daemon": true, "nodes": true, "stages": true, "workloads": true, "data-dir": true, "disable-admission-plugins": true, "emulated-version": true,
+	"apply": true, "controllers": true, "daemon": true, "nodes": true, "run-pods": true, "stages": true, "workloads": true, "data-dir": true, "disable-admission-plugins": true, "emulated-version": true,
 	"enable-admission-plugins": true, "feature-gates": true, "runtime-config": true, "write-kubeconfig": true,
 }
 
@@ -72,7 +71,7 @@ func (o *serveOptions) describe(flags *pflag.FlagSet, objects []manifests.Object
 	described := control.Options{Setup: &control.Setup{}}
 	described.Controllers = o.Server.Controllers
 	if o.workloads {
-		described.Workloads = &engine.Workloads{Nodes: &o.workloadOptions.Nodes, Stages: o.workloadOptions.Stages}
+		described.Workloads = &engine.Workloads{Nodes: &o.workloadOptions.Nodes, Stages: o.workloadOptions.Stages, RunPods: o.runPods}
 	}
 	described.DataDir = o.Server.DataDir
 	described.EnablePlugins, described.DisablePlugins = o.Server.Admission.Enable, o.Server.Admission.Disable

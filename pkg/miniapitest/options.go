@@ -176,6 +176,18 @@ func WithStages(stages ...string) Option {
 	}
 }
 
+// WithRunPods runs workloads (see [WithWorkloads]), and runs the containers of pods with the annotation
+// miniapi.dev/command as processes of this machine, as the user of the test. A relative path in the annotation is relative
+// to the working directory that the test process has when it starts its first server. The processes end with the server,
+// and with the test process, however that ends. Restore and Reset end the processes of the pods that didn't run when the
+// snapshot was taken.
+func WithRunPods() Option {
+	return func(o *options) error {
+		o.workloads().RunPods = true
+		return nil
+	}
+}
+
 // workloads returns the workloads of the description.
 func (o *options) workloads() *engine.Workloads {
 	if o.description.Workloads == nil {
@@ -248,6 +260,7 @@ var ownFlags = map[string]string{
 	"workloads":                 "use WithWorkloads",
 	"nodes":                     "use WithNodes",
 	"stages":                    "use WithStages",
+	"run-pods":                  "use WithRunPods",
 	"disable-admission-plugins": "use WithoutAdmissionPlugins",
 	"emulated-version":          "use WithEmulatedVersion",
 	"enable-admission-plugins":  "use WithAdmissionPlugins",

@@ -8,6 +8,8 @@ package workloads
 import (
 	"context"
 	"fmt"
+	"net"
+	"os/user"
 	"strings"
 
 	"github.com/miniapi-dev/miniapi/pkg/controllers"
@@ -45,6 +47,19 @@ func New(ctx context.Context, o Options) (*Workloads, error) {
 	}
 	kubernetes, _, _ := strings.Cut(version.Get().GitVersion, "+")
 	return &Workloads{kubelet.New(kubelet.Options{Nodes: o.Nodes, Stages: chosen, Runtime: o.Runtime, Version: kubernetes})}, nil
+}
+
+// Warning says who runs commands if the containers of a server run that listens on an address. It is "" if only programs of
+// this machine reach the server.
+func Warning(address net.IP) string {
+	if address.IsLoopback() {
+		return ""
+	}
+	name := "this user"
+	if own, err := user.Current(); err == nil {
+		name = "the user " + own.Username
+	}
+	return fmt.Sprintf("pods run as processes: clients that reach %s and may create pods run commands on this machine as %s", address, name)
 }
 
 // AddTo adds the workloads to the options of their server.

@@ -57,6 +57,9 @@ pub struct Workloads<'a> {
     pub nodes: Option<u32>,
     /// Absolute paths of files with kwok's Stages, or names of sets of stages, such as `crash-loop:app=web`.
     pub stages: &'a [&'a str],
+    /// Whether the containers of pods with the annotation `miniapi.dev/command` run as processes, as this user.
+    #[serde(rename = "runPods")]
+    pub run_pods: bool,
 }
 
 /// A user's client certificate and key, in PEM, and the text of a kubeconfig with them.

@@ -53,6 +53,8 @@ export interface Workloads {
   nodes?: number;
   /** Absolute paths of files with kwok's Stages, or names of sets of stages, such as "crash-loop:app=web". */
   stages?: string[];
+  /** Runs the containers of pods with the annotation miniapi.dev/command as processes, as the user of the test. */
+  runPods?: boolean;
 }
 
 export interface User {

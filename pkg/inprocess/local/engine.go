@@ -8,6 +8,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 	"github.com/miniapi-dev/miniapi/pkg/server"
+	"github.com/miniapi-dev/miniapi/pkg/workloads"
 )
 
 // Engine runs servers in its own process. It implements engine.Engine. The zero value is ready for use.
@@ -15,6 +16,9 @@ type Engine struct {
 	// Changes modify the options of each server. They are called in order. After these calls, the engine changes only one
 	// option: it adds the addresses of webhooks' services.
 	Changes []func(*server.Options)
+	// ContainerInit is the command line of the program by which processes of pods begin (see processes.Options). Without it,
+	// volumes don't lie at their mount paths.
+	ContainerInit []string
 }
 
 // starts limits the number of servers that start at the same time. Starting needs processor time. With too many starts
@@ -73,6 +77,11 @@ func build(ctx context.Context, o *server.Options, d engine.Description, events 
 	}
 	for _, warning := range completed.Warnings() {
 		events.Warn(warning)
+	}
+	if d.Workloads != nil && d.Workloads.RunPods {
+		if warning := workloads.Warning(o.Serving.BindAddress); warning != "" {
+			events.Warn(warning)
+		}
 	}
 	config, err := completed.Config(ctx)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/admission/services"
 	"github.com/miniapi-dev/miniapi/pkg/controllers"
+	"github.com/miniapi-dev/miniapi/pkg/kubelet/processes"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 	"github.com/miniapi-dev/miniapi/pkg/workloads"
@@ -36,7 +37,7 @@ func (e *Engine) options(ctx context.Context, d engine.Description) (*server.Opt
 	o.Admission.Enable, o.Admission.Disable = d.EnablePlugins, d.DisablePlugins
 	o.Admission.ExemptGroup = d.ExemptGroup
 	o.Controllers = d.Controllers
-	if err := addWorkloads(ctx, o, d.Workloads); err != nil {
+	if err := e.addWorkloads(ctx, o, d.Workloads); err != nil {
 		return nil, err
 	}
 	if d.EmulatedVersion != "" {
@@ -108,7 +109,7 @@ func checkControllers(names []string) error {
 var optionOf = strings.NewReplacer("--nodes", "WithNodes", "--stages", "WithStages")
 
 // addWorkloads adds workloads to the options. All controllers run, unless the options name some.
-func addWorkloads(ctx context.Context, o *server.Options, described *engine.Workloads) error {
+func (e *Engine) addWorkloads(ctx context.Context, o *server.Options, described *engine.Workloads) error {
 	if described == nil {
 		return nil
 	}
@@ -116,6 +117,9 @@ func addWorkloads(ctx context.Context, o *server.Options, described *engine.Work
 	w.Stages = described.Stages
 	if described.Nodes != nil {
 		w.Nodes = *described.Nodes
+	}
+	if described.RunPods {
+		w.Runtime = processes.New(processes.Options{Init: e.ContainerInit})
 	}
 	made, err := workloads.New(ctx, w)
 	if err != nil {

@@ -59,6 +59,9 @@ type Workloads struct {
 	Nodes *int `json:"nodes,omitempty"`
 	// Stages are files with kwok's Stages, or names of sets of stages, as the values of the flag --stages.
 	Stages []string `json:"stages,omitempty"`
+	// RunPods runs the containers of pods with the annotation miniapi.dev/command as processes of this machine, with the
+	// rights of this user. Clients that may create pods run commands by it.
+	RunPods bool `json:"runPods,omitempty"`
 }
 
 // Content is an object in JSON. It is never changed, so an engine may identify it by its pointer.

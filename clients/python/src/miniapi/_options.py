@@ -19,6 +19,7 @@ class Workloads(TypedDict, total=False):
 
     nodes: int  # the number of nodes, 1 by default
     stages: Sequence[str]  # files with kwok's Stages, or names of sets of stages such as "crash-loop:app=web"
+    run_pods: bool  # runs the containers of pods with the annotation miniapi.dev/command as processes, as this user
 
 
 class Options(TypedDict, total=False):
@@ -55,9 +56,10 @@ def to_body(options: Options) -> dict[str, Any]:
     given: dict[str, Any] = {"trace": True, **options}
     for name in given.keys() & {"crds", "manifests", "webhook_manifests"}:
         given[name] = absolute(given[name])
-    if "stages" in (workloads := given.get("workloads", {})):
-        stages = [os.path.abspath(value) if os.path.exists(value) else value for value in workloads["stages"]]
-        given["workloads"] = {**workloads, "stages": stages}
+    if "workloads" in given:
+        stages = given["workloads"].get("stages", ())
+        stages = [os.path.abspath(value) if os.path.exists(value) else value for value in stages]
+        given["workloads"] = to_json({**given["workloads"], "stages": stages})
     if "data_dir" in given:
         given["data_dir"] = os.path.abspath(given["data_dir"])
     services = [dict(zip(("namespace", "name"), name.split("/", 1))) for name in given.pop("webhook_services", ())]

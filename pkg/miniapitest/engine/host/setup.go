@@ -50,6 +50,9 @@ func options(o control.Options, e engine.Engine, handler http.Handler, log *even
 		if w.Nodes != nil {
 			opts = append(opts, miniapitest.WithNodes(*w.Nodes))
 		}
+		if w.RunPods {
+			opts = append(opts, miniapitest.WithRunPods())
+		}
 	}
 	if o.EmulatedVersion != "" {
 		opts = append(opts, miniapitest.WithEmulatedVersion(o.EmulatedVersion))
@@ -166,7 +169,7 @@ func (w lineWriter) Write(line []byte) (int, error) {
 var fields = strings.NewReplacer(
 	"WithAdmissionPlugins", "enablePlugins", "WithoutAdmissionPlugins", "disablePlugins", "WithFeatureGates", "featureGates",
 	"WithFlags", "flags", "WithAPIs", "runtimeConfig", "WithControllers", "controllers",
-	"WithWorkloads", "workloads", "WithNodes", "workloads.nodes", "WithStages", "workloads.stages",
+	"WithWorkloads", "workloads", "WithNodes", "workloads.nodes", "WithStages", "workloads.stages", "WithRunPods", "workloads.runPods",
 	"WithEmulatedVersion", "emulatedVersion", "WithDataDir", "dataDir", "WithAudit", "audit",
 	"WithCRDs", "setup.crds", "WithManifests", "setup.manifests", "WithObjects", "setup.objects",
 	"WithWebhookManifests", "setup.webhookManifests", "WithWebhookService", "setup.handler.services",

@@ -142,6 +142,15 @@ public final class ServerOptions {
         return add(json.withObject("/workloads"), "stages", values);
     }
 
+    /**
+     * Runs workloads, and runs the containers of pods with the annotation {@code miniapi.dev/command} as processes of this
+     * machine, as the user of the test.
+     */
+    public ServerOptions runPods() {
+        json.withObject("/workloads").put("runPods", true);
+        return this;
+    }
+
     /** Sets other flags of {@code miniapi serve}, as --name=value. */
     public ServerOptions flags(String... flags) {
         return add(json, "flags", flags);
