@@ -16,6 +16,7 @@ type cluster struct {
 	nodes map[string]*node
 	// existing has the nodes that exist, by name. The map nodes also has nodes that don't exist, but have pods.
 	existing []*node
+	first    int // the index in existing of the node that the next cycle asks for first
 	pods     map[types.UID]*podInfo
 	alike    map[likeness]*alike
 }
@@ -28,6 +29,7 @@ func newCluster() cluster {
 type node struct {
 	*corev1.Node // nil if the node doesn't exist
 	name         string
+	index        int // in existing, if the node exists
 	allocatable  amounts
 	slots        int // the number of pods that the node takes
 
@@ -77,6 +79,7 @@ func (c *cluster) setNode(object *corev1.Node) (old *corev1.Node) {
 	if old == nil {
 		i, _ := slices.BinarySearchFunc(c.existing, n.name, byName)
 		c.existing = slices.Insert(c.existing, i, n)
+		c.number(i)
 	}
 	return old
 }
@@ -90,8 +93,16 @@ func (c *cluster) removeNode(name string) {
 	n.Node = nil
 	if i, found := slices.BinarySearchFunc(c.existing, name, byName); found {
 		c.existing = slices.Delete(c.existing, i, i+1)
+		c.number(i)
 	}
 	c.forget(n)
+}
+
+// number sets the index of the existing nodes from the first one on.
+func (c *cluster) number(first int) {
+	for i, n := range c.existing[first:] {
+		n.index = first + i
+	}
 }
 
 func byName(n *node, name string) int { return cmp.Compare(n.name, name) }

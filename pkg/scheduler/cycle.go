@@ -113,15 +113,39 @@ func (c *cycle) ask(n *node) *refusal {
 	return nil
 }
 
-// feasible returns the nodes that no plugin refuses, and the refusals of the others. If the pod waits for a node that is
-// feasible, it returns this node alone.
+const (
+	// enough is the least number of feasible nodes, and enoughPercent the least part of the nodes, after which
+	// kube-scheduler looks for no more.
+	enough, enoughPercent = 100, 5
+)
+
+// toFind returns the number of feasible nodes, of a number of nodes, after which kube-scheduler looks for no more.
+func toFind(nodes int) int {
+	return min(nodes, max(enough, nodes*max(enoughPercent, 50-nodes/125)/100))
+}
+
+// feasible returns nodes that no plugin refuses, as many as are enough, and the refusals of the others that it has asked
+// for. The next cycle begins with the node after the last of them. If the pod waits for a node that is feasible, it returns
+// this node alone.
 func (c *cycle) feasible() (nodes []*node, refused verdicts) {
 	refused = verdicts{}
 	if n := c.nodes[c.pod.waitsFor]; n != nil && n.Node != nil && c.refuse(n) == nil {
 		return []*node{n}, refused
 	}
 	excluded := &refusal{by: nodeAffinity, reasons: []string{"node(s) didn't satisfy plugin(s) [" + nodeAffinity + "]"}, final: true}
-	for _, n := range c.existing {
+	candidates := len(c.existing)
+	if c.only != nil {
+		candidates = c.only.Len()
+	}
+	nodes = make([]*node, 0, toFind(candidates))
+	first := c.first
+	for i := range c.existing {
+		if len(nodes) == cap(nodes) {
+			break
+		}
+		at := (first + i) % len(c.existing)
+		n := c.existing[at]
+		c.first = at + 1
 		if c.only != nil && !c.only.Has(n.name) {
 			refused[n.name] = excluded
 		} else if r := c.refuse(n); r != nil {

@@ -7,5 +7,6 @@
 //
 // The plugins have the names, weights and messages of kube-scheduler's plugins. Among the nodes with the highest score,
 // the first by name is chosen, so that the same pods get the same nodes in each run; kube-scheduler chooses one at
-// random.
+// random. As in kube-scheduler, a cycle in a cluster of more than 100 nodes asks for some of them alone, and the next cycle
+// for those that follow.
 package scheduler

@@ -68,14 +68,17 @@ func refuseResources(c *cycle) (filter, *refusal) {
 	want := c.pod.requests
 	others := slices.Sorted(maps.Keys(want.others))
 	return func(n *node) *refusal {
-		var r refusal
+		var (
+			reasons []string
+			final   bool
+		)
 		if len(n.pods)+1 > n.slots {
-			r.reasons = append(r.reasons, "Too many pods")
+			reasons = append(reasons, "Too many pods")
 		}
 		check := func(name corev1.ResourceName, want, allocatable, requested int64) {
 			if want > 0 && want > allocatable-requested {
-				r.reasons = append(r.reasons, "Insufficient "+string(name))
-				r.final = r.final || want > allocatable
+				reasons = append(reasons, "Insufficient "+string(name))
+				final = final || want > allocatable
 			}
 		}
 		check(corev1.ResourceCPU, want.cpu, n.allocatable.cpu, n.requested.cpu)
@@ -84,10 +87,10 @@ func refuseResources(c *cycle) (filter, *refusal) {
 		for _, name := range others {
 			check(name, want.others[name], n.allocatable.others[name], n.requested.others[name])
 		}
-		if r.reasons == nil {
+		if reasons == nil {
 			return nil
 		}
-		return &r
+		return &refusal{reasons: reasons, final: final}
 	}, nil
 }
 

@@ -68,20 +68,23 @@ func (t *constraint) counts(pod *podInfo, required nodeaffinity.RequiredNodeAffi
 	return !t.honorsTaints || !isTainted(pod, n.Node)
 }
 
-// on returns the numbers of pods on the nodes that the constraint selects.
-func (t *constraint) on(c *cycle) map[*node]int {
-	counts := map[*node]int{}
+// on returns the numbers of pods that the constraint selects on the existing nodes, by the nodes' index.
+func (t *constraint) on(c *cycle) []int {
+	pods := make([]int, len(c.existing))
 	if t.selector.Empty() {
-		return counts
+		return pods
 	}
 	for like, group := range c.alike {
-		if like.namespace == c.pod.Namespace && t.selector.Matches(labels.Set(group.example.Labels)) {
-			for n, sum := range group.on {
-				counts[n] += sum.pods - sum.terminating
+		if like.namespace != c.pod.Namespace || !t.selector.Matches(labels.Set(group.example.Labels)) {
+			continue
+		}
+		for n, sum := range group.on {
+			if n.Node != nil {
+				pods[n.index] += sum.pods - sum.terminating
 			}
 		}
 	}
-	return counts
+	return pods
 }
 
 // hasTopologies reports whether a node has the labels of all constraints.
@@ -118,7 +121,7 @@ func refuseSkew(c *cycle) (filter, *refusal) {
 		on := t.on(c)
 		for _, n := range c.existing {
 			if hasTopologies(n.Labels, constraints) && t.counts(c.pod, required, n) {
-				d.pods[n.Labels[t.key]] += on[n]
+				d.pods[n.Labels[t.key]] += on[n.index]
 			}
 		}
 		all[i] = d
@@ -228,8 +231,12 @@ func scoreSpread(c *cycle, nodes []*node) []int64 {
 	qualifies := func(n *node) bool { return !own || hasTopologies(n.Labels, constraints) }
 	scores := make([]int64, len(nodes))
 	sums := make([]float64, len(nodes))
-	for _, t := range constraints {
-		t.addTo(sums, c, nodes, qualifies)
+	var on []int
+	for i, t := range constraints {
+		if own || i == 0 { // the default constraints have the same selector
+			on = t.on(c)
+		}
+		t.addTo(sums, c, nodes, on, qualifies)
 	}
 	lowest, highest := int64(math.MaxInt64), int64(0)
 	for i, n := range nodes {
@@ -250,11 +257,10 @@ func scoreSpread(c *cycle, nodes []*node) []int64 {
 	return scores
 }
 
-// addTo adds to the sum of each node what the constraint counts in the node's domain. Constraints with many domains have
-// more weight.
-func (t *constraint) addTo(sums []float64, c *cycle, nodes []*node, qualifies func(*node) bool) {
-	pods, on := map[string]int{}, t.on(c)
-	size := 0
+// addTo adds to the sum of each node what the constraint counts in the node's domain, where on has what it counts on each
+// existing node. Constraints with many domains have more weight.
+func (t *constraint) addTo(sums []float64, c *cycle, nodes []*node, on []int, qualifies func(*node) bool) {
+	pods, size := map[string]int{}, 0
 	for _, n := range nodes {
 		switch {
 		case !qualifies(n):
@@ -268,10 +274,12 @@ func (t *constraint) addTo(sums []float64, c *cycle, nodes []*node, qualifies fu
 		size = len(pods)
 		required := nodeaffinity.GetRequiredNodeAffinity(c.pod.Pod)
 		for _, n := range c.existing {
-			if domain := n.Labels[t.key]; qualifies(n) && t.counts(c.pod, required, n) {
-				if _, wanted := pods[domain]; wanted {
-					pods[domain] += on[n]
-				}
+			if on[n.index] == 0 || !qualifies(n) || !t.counts(c.pod, required, n) {
+				continue
+			}
+			domain := n.Labels[t.key]
+			if sum, wanted := pods[domain]; wanted {
+				pods[domain] = sum + on[n.index]
 			}
 		}
 	}
@@ -283,7 +291,7 @@ func (t *constraint) addTo(sums []float64, c *cycle, nodes []*node, qualifies fu
 		}
 		count := pods[domain]
 		if t.key == corev1.LabelHostname {
-			count = on[n]
+			count = on[n.index]
 		}
 		sums[i] += float64(count)*weight + float64(t.maxSkew-1)
 	}
