@@ -1,24 +1,33 @@
 package owned
 
-import "sync"
+import (
+	"sync"
 
-// Each calls do with 0 to n-1 at the same time, and returns the errors of the calls.
-func Each(n int, do func(i int) error) []error {
+	"golang.org/x/sync/errgroup"
+)
+
+// calls is the number of calls of Each at the same time. The five workers of some controllers together stay below the
+// number of writes that the server takes at the same time, by default 200.
+const calls = 32
+
+// Each calls do with 0 to n-1, some of them at the same time, and returns the errors of the calls.
+func Each(n int, do func(i int) error) (errs []error) {
 	var (
-		calls sync.WaitGroup
+		group errgroup.Group
 		mu    sync.Mutex
-		errs  []error
 	)
+	group.SetLimit(calls)
 	for i := range n {
-		calls.Go(func() {
+		group.Go(func() error {
 			if err := do(i); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				errs = append(errs, err)
 			}
+			return nil
 		})
 	}
-	calls.Wait()
+	_ = group.Wait() // the errors are in errs
 	return errs
 }
 
