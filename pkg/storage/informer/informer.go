@@ -92,7 +92,8 @@ func New(resource schema.GroupResource, feed func() *storage.Feed) *Informer {
 	}
 }
 
-// Sharing makes objects of the same controller share their equal parts, such as the containers of the pods of a ReplicaSet.
+// Sharing makes objects of the same controller share their equal parts, such as the containers of the pods of a ReplicaSet,
+// and be without their managedFields, as those in the informers of kube-controller-manager are.
 // Call Sharing before the start, and only if nobody else has the objects that the feed gives.
 func (i *Informer) Sharing() *Informer {
 	i.shared = sharing{}

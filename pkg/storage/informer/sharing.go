@@ -24,6 +24,7 @@ func (s sharing) join(object any) {
 	if controller == nil {
 		return
 	}
+	o.SetManagedFields(nil)
 	last := s[controller.UID]
 	if v, like := reflect.ValueOf(o), reflect.ValueOf(last); last != nil && v.Type() == like.Type() && v.Kind() == reflect.Pointer {
 		share(v.Elem(), like.Elem())
