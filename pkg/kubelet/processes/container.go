@@ -391,15 +391,15 @@ func (c *container) watch(ctx context.Context, running *group.Group, started tim
 		s.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: seconds(started)}}
 		s.Ready, s.Started = false, new(false)
 	})
-	unhealthy := make(chan string, 1)
+	unhealthy := make(chan failure, 1)
 	probing, endProbes := context.WithCancel(exited)
 	background.Go(func() { c.monitor(probing, started, unhealthy) })
 	select {
 	case <-exited.Done():
-	case reason := <-unhealthy:
+	case failed := <-unhealthy:
 		endProbes()
-		c.inform("Killing", "%s", reason)
-		grace, cancel := context.WithTimeout(c.pod.killed, c.graceAfterProbe())
+		c.inform("Killing", "%s", failed.reason)
+		grace, cancel := context.WithTimeout(c.pod.killed, c.graceAfter(failed.probe))
 		c.end(grace, exited, running)
 		cancel()
 	case <-ctx.Done():
@@ -414,12 +414,10 @@ func (c *container) watch(ctx context.Context, running *group.Group, started tim
 	return result
 }
 
-// graceAfterProbe returns the grace period of a container that isn't healthy.
-func (c *container) graceAfterProbe() time.Duration {
-	for _, probe := range []*corev1.Probe{c.spec.LivenessProbe, c.spec.StartupProbe} {
-		if probe != nil && probe.TerminationGracePeriodSeconds != nil {
-			return time.Duration(*probe.TerminationGracePeriodSeconds) * time.Second
-		}
+// graceAfter returns the grace period of a container whose probe has failed. The probe is nil for a hook.
+func (c *container) graceAfter(probe *corev1.Probe) time.Duration {
+	if probe != nil && probe.TerminationGracePeriodSeconds != nil {
+		return time.Duration(*probe.TerminationGracePeriodSeconds) * time.Second
 	}
 	return ownGrace(c.pod.start)
 }

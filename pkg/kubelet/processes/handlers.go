@@ -32,8 +32,6 @@ func (c *container) hook(ctx context.Context, h *corev1.LifecycleHandler) error 
 		return c.execAction(ctx, h.Exec)
 	case h.HTTPGet != nil:
 		return c.httpGet(ctx, h.HTTPGet, "kube-lifecycle/1.37", anyStatus)
-	case h.TCPSocket != nil:
-		return c.tcpSocket(ctx, h.TCPSocket)
 	case h.Sleep != nil:
 		timer := time.NewTimer(time.Duration(h.Sleep.Seconds) * time.Second)
 		defer timer.Stop()
@@ -41,8 +39,9 @@ func (c *container) hook(ctx context.Context, h *corev1.LifecycleHandler) error 
 		case <-timer.C:
 		case <-ctx.Done():
 		}
+		return nil
 	}
-	return nil
+	return fmt.Errorf("invalid handler: %v", h) // the API has tcpSocket, but no kubelet calls it
 }
 
 // check calls the handler of a probe.

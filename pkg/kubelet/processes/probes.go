@@ -9,20 +9,26 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
+// failure is why a container has to be restarted, and the probe that has failed, if one has.
+type failure struct {
+	reason string
+	probe  *corev1.Probe
+}
+
 // monitor calls the postStart hook and the probes of a run of the container until ctx ends. It sends why the container has
 // to be restarted, if it has to.
-func (c *container) monitor(ctx context.Context, started time.Time, unhealthy chan<- string) {
+func (c *container) monitor(ctx context.Context, started time.Time, unhealthy chan<- failure) {
 	if hooks := c.spec.Lifecycle; hooks != nil && hooks.PostStart != nil {
 		if err := c.hook(ctx, hooks.PostStart); err != nil && ctx.Err() == nil {
 			c.warn("FailedPostStartHook", "PostStartHook failed")
-			unhealthy <- "FailedPostStartHook"
+			unhealthy <- failure{"FailedPostStartHook", nil}
 			return
 		}
 	}
 	if probe := c.spec.StartupProbe; probe != nil {
 		if !c.prober("Startup", probe, started).decide(ctx) {
 			if ctx.Err() == nil {
-				unhealthy <- fmt.Sprintf("Container %s failed startup probe, will be restarted", c.spec.Name)
+				unhealthy <- failure{fmt.Sprintf("Container %s failed startup probe, will be restarted", c.spec.Name), probe}
 			}
 			return
 		}
@@ -44,7 +50,7 @@ func (c *container) monitor(ctx context.Context, started time.Time, unhealthy ch
 	if probe := c.spec.LivenessProbe; probe != nil {
 		both.Go(func() {
 			if c.prober("Liveness", probe, started).until(ctx, false) {
-				unhealthy <- fmt.Sprintf("Container %s failed liveness probe, will be restarted", c.spec.Name)
+				unhealthy <- failure{fmt.Sprintf("Container %s failed liveness probe, will be restarted", c.spec.Name), probe}
 			}
 		})
 	}

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/miniapi-dev/miniapi/pkg/kubelet/processes/group"
 )
 
@@ -71,5 +73,34 @@ func TestLoopback(t *testing.T) {
 				t.Errorf("%s: want %s, got %s", test.reason, test.want, got)
 			}
 		})
+	}
+}
+
+func TestGraceAfter(t *testing.T) {
+	t.Parallel()
+	c := &container{pod: &pod{start: &corev1.Pod{Spec: corev1.PodSpec{TerminationGracePeriodSeconds: new(int64(7))}}}}
+	for _, test := range []struct {
+		name, reason string
+		probe        *corev1.Probe
+		want         time.Duration
+	}{
+		{"own", "the probe that has failed has a grace period", &corev1.Probe{TerminationGracePeriodSeconds: new(int64(2))}, 2 * time.Second},
+		{"none", "that of the pod counts", &corev1.Probe{}, 7 * time.Second},
+		{"hook", "there is no probe", nil, 7 * time.Second},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			if got := c.graceAfter(test.probe); got != test.want {
+				t.Errorf("%s: want %v, got %v", test.reason, test.want, got)
+			}
+		})
+	}
+}
+
+// As with a kubelet, a hook of the type tcpSocket fails.
+func TestUnknownHooksFail(t *testing.T) {
+	t.Parallel()
+	if err := (&container{}).hook(t.Context(), &corev1.LifecycleHandler{TCPSocket: &corev1.TCPSocketAction{}}); err == nil {
+		t.Error("want an error")
 	}
 }
