@@ -480,12 +480,7 @@ func (c *container) command(ctx context.Context, words []string) (group.Command,
 	if err != nil {
 		return group.Command{}, err
 	}
-	view, err := c.view()
-	if err != nil {
-		return group.Command{}, err
-	}
-	views := c.pod.runtime.groups.HasViews() == nil
-	given, err := c.given(view, views)
+	given, err := c.given(own.Pod)
 	if err != nil {
 		return group.Command{}, err
 	}
@@ -493,6 +488,11 @@ func (c *container) command(ctx context.Context, words []string) (group.Command,
 	if err != nil {
 		return group.Command{}, err
 	}
+	view, err := c.view(variables)
+	if err != nil {
+		return group.Command{}, err
+	}
+	views := c.pod.runtime.groups.HasViews() == nil
 	if words == nil {
 		for _, word := range slices.Concat(start, c.spec.Args) {
 			words = append(words, environment.Expand(word, variables))
@@ -502,6 +502,9 @@ func (c *container) command(ctx context.Context, words []string) (group.Command,
 	if views {
 		made.View = &view
 	} else {
+		if err := c.replaceMounts(view, variables); err != nil {
+			return group.Command{}, err
+		}
 		words = slices.Clone(words)
 		for i := range words {
 			words[i] = relocate(words[i], view)

@@ -2,6 +2,7 @@ package processes
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"net"
@@ -9,34 +10,37 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
 
+	"github.com/miniapi-dev/miniapi/pkg/kubelet/processes/environment"
 	"github.com/miniapi-dev/miniapi/pkg/kubelet/processes/group"
 )
 
 // accountMount is the path at which containers have the token of their service account.
 const accountMount = "/var/run/secrets/kubernetes.io/serviceaccount"
 
+// root is the folder of the container, in which its processes start.
+func (c *container) root() string { return filepath.Join(c.folder, "root") }
+
 // view returns how the container sees its volumes. Its folder has them at their mount paths, too, for systems on which a
 // process can't see them there.
-func (c *container) view() (group.View, error) {
-	view := group.View{Folder: filepath.Join(c.folder, "root")}
+func (c *container) view(variables map[string]string) (group.View, error) {
+	view := group.View{Folder: c.root()}
 	if err := os.MkdirAll(filepath.Join(view.Folder, "tmp"), 0o700); err != nil {
 		return view, err
 	}
 	for _, m := range c.spec.VolumeMounts {
-		from := filepath.Join(c.pod.volumes.Path(m.Name), filepath.FromSlash(m.SubPath))
-		if !filepath.IsLocal(filepath.Join(".", filepath.FromSlash(m.SubPath))) {
-			return view, &fs.PathError{Op: "mount", Path: m.SubPath, Err: fs.ErrInvalid}
-		}
-		if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
-			if err := os.MkdirAll(from, 0o700); err != nil {
-				return view, err
-			}
+		from, err := c.source(m, variables)
+		if err != nil {
+			return view, err
 		}
 		view.Binds = append(view.Binds, group.Bind{From: from, To: m.MountPath})
 	}
@@ -53,6 +57,28 @@ func (c *container) view() (group.View, error) {
 		}
 	}
 	return view, nil
+}
+
+// source returns the path of this machine that a volume mount stands for. It makes a folder if there is nothing.
+func (c *container) source(m corev1.VolumeMount, variables map[string]string) (string, error) {
+	below := m.SubPath
+	if m.SubPathExpr != "" {
+		var err error
+		if below, err = environment.ExpandPath(m.SubPathExpr, variables); err != nil {
+			return "", err
+		}
+	}
+	switch {
+	case filepath.IsAbs(below):
+		return "", fmt.Errorf("error SubPath `%s` must not be an absolute path", below)
+	case slices.Contains(strings.Split(filepath.ToSlash(below), "/"), ".."):
+		return "", fmt.Errorf("unable to provision SubPath `%s`: must not contain '..'", below)
+	}
+	from := filepath.Join(c.pod.volumes.Path(c.pod.start, m.Name), filepath.FromSlash(below))
+	if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
+		return from, os.MkdirAll(from, 0o700)
+	}
+	return from, nil
 }
 
 // link makes a path a link to a folder or file, unless it exists.
@@ -79,28 +105,46 @@ func relocate(text string, view group.View) string {
 	return text
 }
 
-// given returns the variables that a container has without asking for them.
-func (c *container) given(view group.View, views bool) (map[string]string, error) {
-	server := c.pod.runtime.host.Address
-	host, port, err := net.SplitHostPort(server)
+// given returns the variables that a container has without asking for them. Those of the Service kubernetes have the address
+// of the server, which processes reach.
+func (c *container) given(pod *corev1.Pod) (map[string]string, error) {
+	host, port, err := net.SplitHostPort(c.pod.runtime.host.Address)
 	if err != nil {
 		return nil, err
 	}
-	variables := map[string]string{
-		"PATH": os.Getenv("PATH"), "HOSTNAME": hostname(c.pod.start), "HOME": view.Folder,
-		"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port, "KUBERNETES_SERVICE_PORT_HTTPS": port,
+	number, err := strconv.ParseInt(port, 10, 32)
+	if err != nil {
+		return nil, err
 	}
-	if views {
+	variables := map[string]string{"PATH": os.Getenv("PATH"), "HOSTNAME": hostname(pod), "HOME": c.root()}
+	server := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}}
+	server.Spec.ClusterIP, server.Spec.Ports = host, []corev1.ServicePort{{Name: "https", Port: int32(number)}}
+	maps.Copy(variables, environment.OfService(server))
+	if !ptr.Deref(pod.Spec.EnableServiceLinks, corev1.DefaultEnableServiceLinks) {
 		return variables, nil
 	}
-	temporary := filepath.Join(view.Folder, "tmp")
-	maps.Copy(variables, map[string]string{"TMPDIR": temporary, "TMP": temporary, "TEMP": temporary})
-	if account, ok := view.Resolve(accountMount); ok {
-		path := filepath.Join(c.folder, "kubeconfig")
-		variables["KUBECONFIG"] = path
-		return variables, writeKubeconfig(path, account, server, c.pod.name.Namespace)
+	services, err := c.pod.runtime.services.Services(pod.Namespace).List(labels.Everything())
+	for _, service := range services {
+		if service.Namespace != server.Namespace || service.Name != server.Name {
+			maps.Copy(variables, environment.OfService(service))
+		}
 	}
-	return variables, nil
+	return variables, err
+}
+
+// replaceMounts adds variables in place of the mount paths that a process doesn't see, unless the container has them.
+func (c *container) replaceMounts(view group.View, variables map[string]string) error {
+	temporary := filepath.Join(view.Folder, "tmp")
+	given := map[string]string{"TMPDIR": temporary, "TMP": temporary, "TEMP": temporary}
+	if account, ok := view.Resolve(accountMount); ok {
+		given["KUBECONFIG"] = filepath.Join(c.folder, "kubeconfig")
+		if err := writeKubeconfig(given["KUBECONFIG"], account, c.pod.runtime.host.Address, c.pod.name.Namespace); err != nil {
+			return err
+		}
+	}
+	maps.Copy(given, variables)
+	maps.Copy(variables, given)
+	return nil
 }
 
 func hostname(pod *corev1.Pod) string {

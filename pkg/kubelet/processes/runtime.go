@@ -40,6 +40,7 @@ type Runtime struct {
 	configMaps corelisters.ConfigMapLister
 	secrets    corelisters.SecretLister
 	nodes      corelisters.NodeLister
+	services   corelisters.ServiceLister
 	core       func(node string) (corev1client.CoreV1Interface, error)
 
 	mu     sync.Mutex
@@ -57,6 +58,7 @@ func (r *Runtime) Start(h *controllers.Host, events *eventrecorder.Recorder, cor
 	r.host, r.events, r.core, r.changed = h, events, core, changed
 	informers := h.Informers.Core().V1()
 	r.configMaps, r.secrets, r.nodes = informers.ConfigMaps().Lister(), informers.Secrets().Lister(), informers.Nodes().Lister()
+	r.services = informers.Services().Lister()
 	return work.Enqueue(
 		work.Events{Informer: informers.ConfigMaps().Informer(), Changed: r.sourceChanged, Deleted: r.sourceChanged},
 		work.Events{Informer: informers.Secrets().Informer(), Changed: r.sourceChanged, Deleted: r.sourceChanged},

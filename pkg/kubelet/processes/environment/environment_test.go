@@ -141,3 +141,51 @@ func TestVariables(t *testing.T) {
 		})
 	}
 }
+
+func TestExpandPath(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, text, want, wantError, reason string }{
+		{"variable", "a/$(X)", "a/1", "", "a pod has a folder of its own"},
+		{"missing", "$(Z)/$(Y)/$(EMPTY)", "", "missing value for EMPTY, Y, Z", "the kubelet's error"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := ExpandPath(test.text, map[string]string{"X": "1", "EMPTY": ""})
+			if got != test.want || test.wantError != "" && (err == nil || err.Error() != test.wantError) {
+				t.Errorf("%s: want %q and the error %q, got %q and %v", test.reason, test.want, test.wantError, got, err)
+			}
+		})
+	}
+}
+
+func TestOfService(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason string
+		spec         corev1.ServiceSpec
+		want         []string
+	}{
+		{"headless", "there is no address", corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Ports: []corev1.ServicePort{{Port: 80}}}, nil},
+		{"ports", "the first port has the short names, and each port with a name has one more", corev1.ServiceSpec{ClusterIP: "10.0.0.7", Ports: []corev1.ServicePort{
+			{Port: 80}, {Name: "dns-udp", Port: 53, Protocol: corev1.ProtocolUDP},
+		}}, []string{
+			"MY_WEB_PORT=tcp://10.0.0.7:80",
+			"MY_WEB_PORT_53_UDP=udp://10.0.0.7:53", "MY_WEB_PORT_53_UDP_ADDR=10.0.0.7", "MY_WEB_PORT_53_UDP_PORT=53", "MY_WEB_PORT_53_UDP_PROTO=udp",
+			"MY_WEB_PORT_80_TCP=tcp://10.0.0.7:80", "MY_WEB_PORT_80_TCP_ADDR=10.0.0.7", "MY_WEB_PORT_80_TCP_PORT=80", "MY_WEB_PORT_80_TCP_PROTO=tcp",
+			"MY_WEB_SERVICE_HOST=10.0.0.7", "MY_WEB_SERVICE_PORT=80", "MY_WEB_SERVICE_PORT_DNS_UDP=53",
+		}},
+		{"IPv6", "an address and a port are joined", corev1.ServiceSpec{ClusterIP: "fd00::7", Ports: []corev1.ServicePort{{Port: 80}}}, []string{
+			"MY_WEB_PORT=tcp://[fd00::7]:80",
+			"MY_WEB_PORT_80_TCP=tcp://[fd00::7]:80", "MY_WEB_PORT_80_TCP_ADDR=fd00::7", "MY_WEB_PORT_80_TCP_PORT=80", "MY_WEB_PORT_80_TCP_PROTO=tcp",
+			"MY_WEB_SERVICE_HOST=fd00::7", "MY_WEB_SERVICE_PORT=80",
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got := List(OfService(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "my-web"}, Spec: test.spec}))
+			if !slices.Equal(got, test.want) {
+				t.Errorf("%s: want %q, got %q", test.reason, test.want, got)
+			}
+		})
+	}
+}

@@ -1,10 +1,41 @@
 package environment
 
-import "strings"
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
 
 // Expand replaces references of the form $(NAME) to variables. $$ stands for $. A reference to an unknown variable stays
 // as it is.
 func Expand(text string, variables map[string]string) string {
+	return expand(text, func(name string) string {
+		value, ok := variables[name]
+		if !ok {
+			value = "$(" + name + ")"
+		}
+		return value
+	})
+}
+
+// ExpandPath replaces references to variables as Expand does. A variable that is unknown or empty is an error, which is that
+// of the kubelet.
+func ExpandPath(text string, variables map[string]string) (string, error) {
+	missing := map[string]bool{}
+	path := expand(text, func(name string) string {
+		if variables[name] == "" {
+			missing[name] = true
+		}
+		return variables[name]
+	})
+	if len(missing) > 0 {
+		return "", fmt.Errorf("missing value for %s", strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
+	}
+	return path, nil
+}
+
+func expand(text string, value func(name string) string) string {
 	var b strings.Builder
 	for {
 		before, after, found := strings.Cut(text, "$")
@@ -18,11 +49,7 @@ func Expand(text string, variables map[string]string) string {
 			b.WriteString("$")
 			text = after[1:]
 		case strings.HasPrefix(after, "(") && closed:
-			value, ok := variables[name[1:]]
-			if !ok {
-				value = "$" + name + ")"
-			}
-			b.WriteString(value)
+			b.WriteString(value(name[1:]))
 			text = rest
 		default:
 			b.WriteString("$")

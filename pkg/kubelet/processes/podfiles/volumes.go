@@ -1,5 +1,6 @@
 // Package podfiles lays out the volumes of a pod whose containers run as processes, in folders of this machine. The files of
-// ConfigMaps, Secrets, the downward API and tokens are those that a kubelet writes. All other volumes are empty folders.
+// ConfigMaps, Secrets, the downward API and tokens are those that a kubelet writes. A hostPath volume is a path of this machine.
+// All other volumes are empty folders.
 package podfiles
 
 import (
@@ -26,8 +27,18 @@ func New(folder string) *Volumes {
 	return &Volumes{folder: folder, tokens: tokens{of: map[corev1.ServiceAccountTokenProjection]token{}}}
 }
 
-// Path returns the folder of a volume.
-func (v *Volumes) Path(name string) string { return filepath.Join(v.folder, name) }
+// Path returns the folder or the file of a volume of the pod.
+func (v *Volumes) Path(pod *corev1.Pod, name string) string {
+	for _, volume := range pod.Spec.Volumes {
+		if volume.Name == name && volume.HostPath != nil {
+			return volume.HostPath.Path
+		}
+	}
+	return v.path(name)
+}
+
+// path returns the folder of a volume that belongs to the pod.
+func (v *Volumes) path(name string) string { return filepath.Join(v.folder, name) }
 
 // Write writes the volumes, or changes them to what the cluster has now. The error is that of the kubelet.
 func (v *Volumes) Write(ctx context.Context, cluster Cluster, pod environment.Pod) error {
@@ -44,9 +55,12 @@ func (v *Volumes) Write(ctx context.Context, cluster Cluster, pod environment.Po
 func (v *Volumes) Renewal() (time.Time, bool) { return v.tokens.renewal() }
 
 func (v *Volumes) write(ctx context.Context, cluster Cluster, pod environment.Pod, volume *corev1.Volume) error {
+	if volume.HostPath != nil {
+		return checkHostPath(volume.HostPath)
+	}
 	projections, mode := projectionsOf(volume)
 	if projections == nil {
-		return os.MkdirAll(v.Path(volume.Name), 0o700)
+		return os.MkdirAll(v.path(volume.Name), 0o700)
 	}
 	s := source{cluster: cluster, pod: pod, mode: mode, tokens: &v.tokens}
 	content := map[string]File{}
@@ -57,7 +71,7 @@ func (v *Volumes) write(ctx context.Context, cluster Cluster, pod environment.Po
 		}
 		maps.Copy(content, files)
 	}
-	return write(v.Path(volume.Name), content)
+	return write(v.path(volume.Name), content)
 }
 
 // projectionsOf returns the sources of a volume's files, or nil if the volume is an empty folder.
@@ -84,5 +98,5 @@ func projectionsOf(volume *corev1.Volume) ([]corev1.VolumeProjection, *int32) {
 // Given reports whether a process gets what a volume stands for. Other volumes are empty folders in its place.
 func Given(volume *corev1.Volume) bool {
 	projections, _ := projectionsOf(volume)
-	return projections != nil || volume.EmptyDir != nil
+	return projections != nil || volume.EmptyDir != nil || volume.HostPath != nil
 }

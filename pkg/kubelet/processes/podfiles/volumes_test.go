@@ -3,6 +3,7 @@ package podfiles
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -81,7 +82,7 @@ func TestWrite(t *testing.T) {
 				}
 				return
 			}
-			path := filepath.Join(v.Path("v"), test.file)
+			path := filepath.Join(v.path("v"), test.file)
 			content, readErr := os.ReadFile(path)
 			info, statErr := os.Stat(path)
 			if err := errors.Join(err, readErr, statErr); err != nil || string(content) != test.want || info.Mode() != test.mode {
@@ -109,17 +110,17 @@ func TestChanges(t *testing.T) {
 		if err := v.Write(t.Context(), c, podWith(configMap("known"))); err != nil {
 			t.Fatal(err)
 		}
-		now, err := os.Readlink(filepath.Join(v.Path("v"), current))
+		now, err := os.Readlink(filepath.Join(v.path("v"), current))
 		if err != nil || (now != folder) != step.changes {
 			t.Errorf("%s: the folder was %q, and is %q: %v", step.reason, folder, now, err)
 		}
 		folder = now
-		entries, err := os.ReadDir(v.Path("v"))
+		entries, err := os.ReadDir(v.path("v"))
 		if err != nil || len(entries) != len(step.data)+2 {
 			t.Errorf("%s: want %d files, the link and its folder, got %v: %v", step.reason, len(step.data), entries, err)
 		}
 		for name, want := range step.data {
-			if got, err := os.ReadFile(filepath.Join(v.Path("v"), name)); err != nil || string(got) != want {
+			if got, err := os.ReadFile(filepath.Join(v.path("v"), name)); err != nil || string(got) != want {
 				t.Errorf("%s: want %q in %s, got %q: %v", step.reason, want, name, got, err)
 			}
 		}
@@ -149,6 +150,45 @@ func TestTokensAreRenewed(t *testing.T) {
 			}
 			if _, ok := v.Renewal(); c.tokens != test.want || !ok {
 				t.Errorf("%s: want %d tokens, got %d", test.reason, test.want, c.tokens)
+			}
+		})
+	}
+}
+
+func TestHostPath(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	file := filepath.Join(folder, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name, reason, path string
+		kind               corev1.HostPathType
+		want               string // the error
+	}{
+		{"unset", "nothing is checked", "gone", corev1.HostPathUnset, ""},
+		{"directory", "the type is right", "", corev1.HostPathDirectory, ""},
+		{"new directory", "it is created", "a/b", corev1.HostPathDirectoryOrCreate, ""},
+		{"new file", "it is created", "c", corev1.HostPathFileOrCreate, ""},
+		{"other type", "the kubelet's error", "file", corev1.HostPathDirectoryOrCreate, "hostPath type check failed: " + file + " is not a directory, it's a File"},
+		{"nothing", "the kubelet's error", "gone", corev1.HostPathSocket, fmt.Sprintf("hostPath type check failed, %[1]s/gone is not a socket file, unable to determine its type: path \"%[1]s/gone\" does not exist", folder)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(folder, test.path)
+			volume := corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path, Type: &test.kind}}}
+			v, pod := New(t.TempDir()), podWith(volume)
+			err := v.Write(t.Context(), &cluster{}, pod)
+			if test.want != "" {
+				if want := `MountVolume.SetUp failed for volume "v" : ` + test.want; err == nil || err.Error() != want {
+					t.Errorf("%s: want the error %q, got %v", test.reason, want, err)
+				}
+				return
+			}
+			_, statErr := os.Stat(path)
+			if exists := statErr == nil; err != nil || exists == (test.kind == corev1.HostPathUnset) || v.Path(pod.Pod, "v") != path {
+				t.Errorf("%s: want %s, got %s, %v and %v", test.reason, path, v.Path(pod.Pod, "v"), err, statErr)
 			}
 		})
 	}
