@@ -264,9 +264,9 @@ type session struct {
 }
 
 // ExecInContainer implements remotecommand.Executor.
-func (s session) ExecInContainer(ctx context.Context, _, _, _ string, command []string, stdin io.Reader, stdout, stderr io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize, _ time.Duration) error {
+func (s session) ExecInContainer(ctx context.Context, _, _, _ string, command []string, stdin io.Reader, stdout, stderr io.WriteCloser, tty bool, sizes <-chan remotecommand.TerminalSize, _ time.Duration) error {
 	if process, ok := s.endpoint.pods.Process(s.pod.UID, s.name); ok {
-		return process.Exec(ctx, command, stdin, writer(stdout), writer(stderr))
+		return process.Exec(ctx, command, Streams{stdin, writer(stdout), writer(stderr), tty, sizes})
 	}
 	output, ok := s.annotation(ExecAnnotation)
 	code := 0
@@ -296,7 +296,7 @@ func (s session) ExecInContainer(ctx context.Context, _, _, _ string, command []
 	return nil
 }
 
-// writer returns a stream, or nil if the client has not asked for it.
+// writer returns a stream, or nil without one.
 func writer(stream io.WriteCloser) io.Writer {
 	if stream == nil {
 		return nil
@@ -306,10 +306,9 @@ func writer(stream io.WriteCloser) io.Writer {
 
 // AttachContainer implements remotecommand.Attacher. The session lasts until the client ends its input, or until the
 // container ends.
-func (s session) AttachContainer(ctx context.Context, _, _, _ string, stdin io.Reader, stdout, _ io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize) error {
-	process, runs := s.endpoint.pods.Process(s.pod.UID, s.name)
-	if runs && stdout != nil {
-		return process.Logs(ctx, stdout, &corev1.PodLogOptions{Follow: true, TailLines: new(int64(0))})
+func (s session) AttachContainer(ctx context.Context, _, _, _ string, stdin io.Reader, stdout, stderr io.WriteCloser, tty bool, sizes <-chan remotecommand.TerminalSize) error {
+	if process, ok := s.endpoint.pods.Process(s.pod.UID, s.name); ok {
+		return process.Attach(ctx, Streams{stdin, writer(stdout), writer(stderr), tty, sizes})
 	}
 	lines, err := s.endpoint.lines(s.container, LogsAnnotation, time.Time{}, func() (string, bool) {
 		return s.endpoint.answers.AttachFile(s.pod.Namespace, s.pod.Name, s.name)

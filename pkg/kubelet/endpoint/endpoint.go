@@ -58,7 +58,18 @@ type Process interface {
 	// Logs writes a log. If the options say so, it follows the log until ctx ends.
 	Logs(ctx context.Context, w io.Writer, options *corev1.PodLogOptions) error
 	// Exec runs a command in the container.
-	Exec(ctx context.Context, command []string, stdin io.Reader, stdout, stderr io.Writer) error
+	Exec(ctx context.Context, command []string, streams Streams) error
+	// Attach connects a client with the container. It ends with the container, with the input, or with ctx.
+	Attach(ctx context.Context, streams Streams) error
+}
+
+// Streams are the streams of a client. Those that it hasn't asked for are nil.
+type Streams struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// TTY asks for a terminal, and Sizes has its sizes.
+	TTY   bool
+	Sizes <-chan remotecommand.TerminalSize
 }
 
 // Endpoint is the endpoint of the kubelets of a server. It starts when the first connection is made.

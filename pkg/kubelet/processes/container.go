@@ -48,8 +48,9 @@ type container struct {
 
 	status condition.Variable[status]
 
-	mu   sync.Mutex
-	logs map[int32]*containerlog.Log // by the number of restarts
+	mu      sync.Mutex
+	logs    map[int32]*containerlog.Log // by the number of restarts
+	console *console                    // of the present run, or nil
 }
 
 // status is the status of a container.
@@ -270,19 +271,41 @@ func (c *container) once(ctx context.Context, command group.Command) int32 {
 	}
 	stdout, stderr := log.Stream("stdout"), log.Stream("stderr")
 	command.Stdout, command.Stderr = stdout, stderr
+	if c.spec.TTY {
+		inTerminal(&command)
+	}
+	console := newConsole(c.spec.Stdin)
+	console.connect(&command)
 	running, err := c.pod.runtime.groups.Start(command)
 	if err != nil {
+		console.close()
 		return c.failedToStart(errors.Join(err, log.Close()), started)
 	}
+	console.resize = running.Resize
+	c.show(console)
 	c.inform("Created", "Container created")
 	c.inform("Started", "Container started")
 	code := int32(c.watch(ctx, running, started))
+	c.show(nil)
+	console.close()
 	err = errors.Join(stdout.Close(), stderr.Close(), log.Close())
 	c.terminated(code, c.message(code, log), started)
 	if err != nil {
 		c.warn("Failed", "Error: %v", err)
 	}
 	return code
+}
+
+// show lets clients attach to a console.
+func (c *container) show(console *console) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.console = console
+}
+
+// inTerminal gives a command a terminal, as container runtimes do.
+func inTerminal(command *group.Command) {
+	command.Terminal, command.Env = true, append([]string{"TERM=xterm"}, command.Env...)
 }
 
 // created gives the container the ID of its next run.

@@ -60,13 +60,21 @@ func (p process) Logs(ctx context.Context, w io.Writer, o *corev1.PodLogOptions)
 }
 
 // Exec implements endpoint.Process.
-func (p process) Exec(ctx context.Context, words []string, stdin io.Reader, stdout, stderr io.Writer) error {
+func (p process) Exec(ctx context.Context, words []string, streams endpoint.Streams) error {
 	command, err := p.command(ctx, words)
 	if err != nil {
 		return err
 	}
-	command.Stdin, command.Stdout, command.Stderr = stdin, stdout, stderr
-	code, err := p.pod.runtime.groups.Run(ctx, command)
+	command.Stdin, command.Stdout, command.Stderr = streams.Stdin, streams.Stdout, streams.Stderr
+	if streams.TTY {
+		inTerminal(&command)
+	}
+	running, err := p.pod.runtime.groups.Start(command)
+	if err != nil {
+		return err
+	}
+	go resize(streams, running.Resize)
+	code, err := running.WaitOrKill(ctx)
 	if err == nil && code != 0 {
 		err = exec.CodeExitError{Err: fmt.Errorf("command terminated with non-zero exit code: exit status %d", code), Code: code}
 	}

@@ -7,6 +7,7 @@ package group
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -28,7 +29,12 @@ type Command struct {
 	// Stdin may be nil. The writers may be nil, too.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
+	// Terminal gives the group a terminal for its input and all of its output, which Stdout gets.
+	Terminal bool
 }
+
+// Size is the size of a terminal, in characters.
+type Size struct{ Width, Height uint16 }
 
 // outputTimeout limits the time for the output of processes that have left their group.
 const outputTimeout = time.Second
@@ -73,6 +79,8 @@ type Group struct {
 	handle  handle
 	copying sync.WaitGroup
 	outputs []*os.File
+	// terminal is the end of the user, or nil.
+	terminal *os.File
 }
 
 // Start starts a command.
@@ -114,29 +122,16 @@ func lookPath(name string) (string, error) {
 }
 
 func (p *Group) start(c Command) error {
-	var ends []*os.File // of pipes, for the command
+	connect := p.connectPipes
+	if c.Terminal {
+		connect = p.connectTerminal
+	}
+	input, ends, err := connect(c)
 	defer func() {
 		for _, end := range ends {
 			_ = end.Close()
 		}
 	}()
-	for _, output := range []struct {
-		file *io.Writer
-		to   io.Writer
-	}{{&p.command.Stdout, c.Stdout}, {&p.command.Stderr, c.Stderr}} {
-		if output.to == nil {
-			continue
-		}
-		read, write, err := os.Pipe()
-		if err != nil {
-			p.closeOutputs()
-			return err
-		}
-		ends, p.outputs = append(ends, write), append(p.outputs, read)
-		*output.file = write
-		p.copying.Go(func() { _, _ = io.Copy(output.to, read) })
-	}
-	input, err := p.input(c.Stdin)
 	if err == nil {
 		if err = p.command.Start(); err == nil {
 			p.handle, err = p.guard.add(p.command.Process)
@@ -146,20 +141,55 @@ func (p *Group) start(c Command) error {
 		p.closeOutputs()
 		return err
 	}
-	if input != nil {
+	if c.Stdin != nil {
 		go func() { // ends with the input, or when the command has gone
 			_, _ = io.Copy(input, c.Stdin)
-			_ = input.Close()
+			if !c.Terminal { // the command may write more
+				_ = input.Close()
+			}
 		}()
 	}
 	return nil
 }
 
-func (p *Group) input(from io.Reader) (io.WriteCloser, error) {
-	if from == nil {
-		return nil, nil
+// connectTerminal opens a terminal for the command. It returns where input is written, and the end of the command.
+func (p *Group) connectTerminal(c Command) (input io.WriteCloser, ends []*os.File, err error) {
+	user, end, err := openTerminal()
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening a terminal: %w", err)
 	}
-	return p.command.StdinPipe()
+	p.terminal, p.outputs = user, append(p.outputs, user)
+	p.command.Stdin, p.command.Stdout, p.command.Stderr = end, end, end
+	controlTerminal(p.command.SysProcAttr)
+	output := c.Stdout
+	if output == nil {
+		output = io.Discard
+	}
+	p.copying.Go(func() { _, _ = io.Copy(output, user) })
+	return user, []*os.File{end}, nil
+}
+
+// connectPipes opens pipes for the command. It returns where input is written, and the ends of the command.
+func (p *Group) connectPipes(c Command) (input io.WriteCloser, ends []*os.File, err error) {
+	for _, output := range []struct {
+		file *io.Writer
+		to   io.Writer
+	}{{&p.command.Stdout, c.Stdout}, {&p.command.Stderr, c.Stderr}} {
+		if output.to == nil {
+			continue
+		}
+		read, write, err := os.Pipe()
+		if err != nil {
+			return nil, ends, err
+		}
+		ends, p.outputs = append(ends, write), append(p.outputs, read)
+		*output.file = write
+		p.copying.Go(func() { _, _ = io.Copy(output.to, read) })
+	}
+	if c.Stdin != nil {
+		input, err = p.command.StdinPipe()
+	}
+	return input, ends, err
 }
 
 func (p *Group) closeOutputs() {
@@ -190,14 +220,27 @@ func (p *Group) Terminate() { p.handle.terminate() }
 // Kill ends the group at once.
 func (p *Group) Kill() { p.handle.kill() }
 
+// Resize sets the size of the terminal of the group, if it has one.
+func (p *Group) Resize(s Size) error {
+	if p.terminal == nil {
+		return nil
+	}
+	return setSize(p.terminal, s)
+}
+
 // Run runs a command until it ends, or until ctx ends. It returns the exit code.
 func (g *Groups) Run(ctx context.Context, c Command) (int, error) {
 	started, err := g.Start(c)
 	if err != nil {
 		return 0, err
 	}
-	stop := context.AfterFunc(ctx, started.Kill)
-	code := started.Wait()
+	return started.WaitOrKill(ctx)
+}
+
+// WaitOrKill waits for the end of the group as Wait does, and ends the group when ctx ends.
+func (p *Group) WaitOrKill(ctx context.Context) (int, error) {
+	stop := context.AfterFunc(ctx, p.Kill)
+	code := p.Wait()
 	if !stop() {
 		return code, context.Cause(ctx)
 	}
