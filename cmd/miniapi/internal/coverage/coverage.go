@@ -11,8 +11,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/source"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests/source"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 )
 

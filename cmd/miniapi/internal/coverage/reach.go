@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/source"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests/source"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 )
 

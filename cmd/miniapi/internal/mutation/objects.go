@@ -9,8 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/source"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests/source"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 )
 

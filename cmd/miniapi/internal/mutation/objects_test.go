@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/source"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests/source"
 )
 
 // Each field that decides about requests is changed, one at a time, with the line that it has in the file.

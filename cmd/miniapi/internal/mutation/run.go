@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/source"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests/source"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/policytest/runner"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/policytest/testfile"
 )

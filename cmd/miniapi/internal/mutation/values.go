@@ -14,8 +14,8 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/lazy"
 
-	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/source"
 	"github.com/miniapi-dev/miniapi/pkg/admission/admissionpolicy/subexpressions"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests/source"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 )
 

@@ -26,8 +26,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 
-	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/source"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests/source"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace/resources"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/webhooktest/webhooksuite"
