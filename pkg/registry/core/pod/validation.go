@@ -162,6 +162,9 @@ func withoutAllowedChanges(now, was *corev1.PodSpec) (*corev1.PodSpec, field.Err
 	for i := range spec.InitContainers {
 		spec.InitContainers[i].Image = was.InitContainers[i].Image
 	}
+	if len(spec.InitContainers) == 0 {
+		spec.InitContainers = nil // kube-apiserver's difference doesn't show an empty list in place of none
+	}
 	spec.ActiveDeadlineSeconds = was.ActiveDeadlineSeconds
 	spec.SchedulingGates = was.SchedulingGates
 	spec.Tolerations = was.Tolerations

@@ -270,7 +270,7 @@ func TestPodUpdate(t *testing.T) {
 // kube-apiserver's internal types.
 func TestPodUpdateDifference(t *testing.T) {
 	t.Parallel()
-	errs := validatePodUpdate(podWith(func(p *corev1.Pod) { p.Spec.HostPID = true }), podWith(unchangedPod))
+	errs := validatePodUpdate(podWith(func(p *corev1.Pod) { p.Spec.HostPID, p.Spec.InitContainers = true, []corev1.Container{} }), podWith(unchangedPod))
 	if len(errs) != 1 || errs[0].Type != field.ErrorTypeForbidden || errs[0].Field != "spec" {
 		t.Fatalf("want one error for the spec, got %v", errs)
 	}
@@ -285,6 +285,9 @@ func TestPodUpdateDifference(t *testing.T) {
 		if !strings.Contains(difference, line) {
 			t.Errorf("want a line %q in\n%s", line, difference)
 		}
+	}
+	if strings.Contains(difference, `"InitContainers": []`) {
+		t.Errorf("want no line for an empty list in place of none, got\n%s", difference)
 	}
 }
 
