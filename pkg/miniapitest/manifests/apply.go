@@ -182,12 +182,26 @@ func (a *application) applyTogether(ctx context.Context, objects []Object) error
 	return ended
 }
 
-// describe adds the kind, the name and the source of the object to an error.
+// ObjectError is the error of an object that can't be applied.
+type ObjectError struct {
+	Object Object
+	Err    error
+}
+
+// Error implements error. The text has the source, the kind and the name of the object.
+func (e *ObjectError) Error() string {
+	return fmt.Sprintf("%s: %s %s: %v", e.Object.Source, e.Object.GetKind(), e.Object.GetName(), e.Err)
+}
+
+// Unwrap returns the error without the object.
+func (e *ObjectError) Unwrap() error { return e.Err }
+
+// describe adds the object to an error.
 func describe(object Object, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %s %s: %w", object.Source, object.GetKind(), object.GetName(), err)
+	return &ObjectError{object, err}
 }
 
 // metadataAlone is an Accept header that selects only the metadata of an applied object. The server then doesn't encode

@@ -199,8 +199,17 @@ func (o *Object) LineOf(path Path, offset int) int {
 	return o.file.line(node, offset)
 }
 
+// hoisted are the fields of the versions of a custom resource definition that errors name as fields of spec, because all versions
+// have the same value.
+var hoisted = map[any]string{
+	"validation": "schema", "subresources": "subresources", "additionalPrinterColumns": "additionalPrinterColumns", "selectableFields": "selectableFields",
+}
+
 // at returns the node of a field, or of the nearest field above it.
 func (o *Object) at(path Path) (node *yaml.Node, found bool) {
+	if text(child(o.node, "kind")) == "CustomResourceDefinition" && len(path) > 1 && hoisted[path[1]] != "" {
+		path = append(Path{"spec", "versions", 0, hoisted[path[1]]}, path[2:]...)
+	}
 	node = o.node
 	for _, step := range path {
 		if node.Kind == yaml.AliasNode {

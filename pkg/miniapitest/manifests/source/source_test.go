@@ -118,3 +118,42 @@ spec:
 		t.Error("an object that isn't from a file has a place in one")
 	}
 }
+
+// The server names the schema that all versions of a definition share as a field of spec.
+func TestLineOfDefinition(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "definition.yaml")
+	if err := os.WriteFile(path, []byte(`kind: CustomResourceDefinition
+metadata: {name: gears.example.com}
+spec:
+  group: example.com
+  versions:
+  - name: v1
+    schema:
+      openAPIV3Schema:
+        properties:
+          spec:
+            x-kubernetes-validations:
+            - message: a
+              rule: self.a
+    subresources:
+      scale: {}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var files Files
+	definition := files.Find(path, "CustomResourceDefinition", "gears.example.com")
+	for _, test := range []struct {
+		name, reason, field string
+		want                int
+	}{
+		{"shared schema", "the schema is that of the first version", "spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule", 13},
+		{"shared subresources", "they are those of the first version", "spec.subresources.scale", 15},
+		{"version", "the path is that of the file", "spec.versions[0].schema.openAPIV3Schema", 9},
+		{"other field", "the field isn't one of a version", "spec.group", 4},
+	} {
+		if got := definition.Line(ParsePath(test.field)); got != test.want {
+			t.Errorf("%s: want line %d of %s, got %d: %s", test.name, test.want, test.field, got, test.reason)
+		}
+	}
+}

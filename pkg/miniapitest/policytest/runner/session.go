@@ -2,9 +2,7 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -45,14 +43,6 @@ func (r *Runner) Open(ctx context.Context, file *testfile.File, cases []*testfil
 	return session, nil
 }
 
-// placed returns an error with the path of the file, unless the error has a place already.
-func placed(file *testfile.File, err error) error {
-	if at := (*testfile.Error)(nil); errors.As(err, &at) {
-		return err
-	}
-	return &testfile.Error{File: file.Path, Err: err}
-}
-
 // Close stops the server and the webhooks.
 func (s *Session) Close() error { return s.server.Stop() }
 
@@ -62,25 +52,19 @@ func (r *Runner) install(ctx context.Context, server *server, file *testfile.Fil
 	if err != nil {
 		return nil, err
 	}
-	fail := func(err error) error {
-		if strings.HasPrefix(err.Error(), file.Path+":") { // an element of objects
-			return err
-		}
-		return &testfile.Error{File: file.Path, Field: "installs", Err: err}
-	}
 	if err := (manifests.Applier{Config: server.setup}).Apply(ctx, objects); err != nil {
-		return nil, fail(err)
+		return nil, refused(file, err)
 	}
 	if err := server.reach(ctx, file); err != nil {
 		return nil, err
 	}
 	catalog, err := server.catalogWith(objects)
 	if err != nil {
-		return nil, fail(err)
+		return nil, file.Fail("installs", err)
 	}
 	snapshot, err := server.Snapshot(ctx)
 	if err != nil {
-		return nil, fail(err)
+		return nil, file.Fail("installs", err)
 	}
 	return &Session{
 		runner: r, file: file, server: server, objects: objects, snapshot: snapshot,

@@ -42,7 +42,7 @@ func (w *webhooks) place(file *testfile.File) ([]engine.Place, error) {
 	for i, given := range file.Webhooks {
 		one := &webhook{Webhook: given, field: fmt.Sprintf("webhooks[%d]", i), address: given.Address}
 		fail := func(field string, err error) error {
-			return &testfile.Error{File: file.Path, Line: given.Line, Field: one.field + field, Err: err}
+			return file.Fail(one.field+field, err)
 		}
 		if one.address == "" {
 			var err error
@@ -95,7 +95,7 @@ func (w *webhooks) start(file *testfile.File) error {
 			continue
 		}
 		if err := one.start(file, w); err != nil {
-			return &testfile.Error{File: file.Path, Line: one.Line, Field: one.field, Err: err}
+			return file.Fail(one.field, err)
 		}
 	}
 	return nil
@@ -138,7 +138,7 @@ func (s *server) reach(ctx context.Context, file *testfile.File) error {
 	for _, one := range s.webhooks.all {
 		for _, service := range one.services {
 			if err := s.reachService(ctx, one, service); err != nil {
-				return &testfile.Error{File: file.Path, Line: one.Line, Field: one.field, Err: err}
+				return file.Fail(one.field, err)
 			}
 		}
 	}

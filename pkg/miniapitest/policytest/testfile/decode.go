@@ -39,6 +39,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // other types with the line and the path of the field.
 type decoder struct {
 	file string
+	// lines gets the lines of the fields by their paths.
+	lines map[string]int
 	// aliased are the anchors whose aliases are being decoded.
 	aliased map[*yaml.Node]bool
 }
@@ -51,6 +53,7 @@ var objectType = reflect.TypeOf(Object{})
 
 // value decodes a node into a value. The argument field is the path of the value.
 func (d *decoder) value(node *yaml.Node, field string, into reflect.Value) error {
+	d.lines[field] = node.Line
 	if node.Kind == yaml.AliasNode {
 		anchor := node.Alias
 		if d.aliased[anchor] {

@@ -30,6 +30,9 @@ type File struct {
 	AdmissionTest
 	// Path is the path of the file. A file with several documents has a File for each.
 	Path string
+
+	// lines has the lines of the fields by their paths.
+	lines map[string]int
 }
 
 // endings are the endings of files that Find reads in folders.
@@ -97,8 +100,8 @@ func Read(path string) ([]*File, error) {
 		if len(document.Content) == 0 || document.Content[0].Tag == "!!null" {
 			continue
 		}
-		file := &File{Path: path}
-		d := &decoder{file: path, aliased: map[*yaml.Node]bool{}}
+		file := &File{Path: path, lines: map[string]int{}}
+		d := &decoder{file: path, lines: file.lines, aliased: map[*yaml.Node]bool{}}
 		if err := d.value(document.Content[0], "", reflect.ValueOf(&file.AdmissionTest).Elem()); err != nil {
 			return nil, err
 		}
@@ -196,6 +199,17 @@ func (f *File) fail(line int, field, format string, args ...any) error {
 	return &Error{f.Path, line, field, fmt.Errorf(format, args...)}
 }
 
+// Fail returns an error about a field of the file.
+func (f *File) Fail(field string, err error) error { return &Error{f.Path, f.Line(field), field, err} }
+
+// Line returns the line of a field, or of the nearest field around it that the file has.
+func (f *File) Line(field string) int {
+	for field != "" && f.lines[field] == 0 {
+		field = field[:max(strings.LastIndexAny(field, ".["), 0)]
+	}
+	return f.lines[field]
+}
+
 // check returns an error for values that don't fit each other.
 func (f *File) check() error {
 	lines := map[string]int{}
@@ -223,7 +237,7 @@ func (f *File) check() error {
 			}
 		}
 		if given != 1 {
-			return f.fail(w.Line, fmt.Sprintf("webhooks[%d]", i), "one of address, command and reviews must be set, got %d of them", given)
+			return f.Fail(fmt.Sprintf("webhooks[%d]", i), fmt.Errorf("one of address, command and reviews must be set, got %d of them", given))
 		}
 	}
 	return nil
@@ -251,11 +265,12 @@ func (f *File) install(ctx context.Context, within []string) ([]manifests.Object
 		field := fmt.Sprintf("installs[%d]", i)
 		others, err := tests(at)
 		if err != nil {
-			return nil, f.fail(0, field, "%q: %w", path, err)
+			return nil, f.Fail(field, fmt.Errorf("%q: %w", path, err))
 		}
 		for _, other := range others {
 			if slices.Contains(within, filepath.Clean(other.Path)) {
-				return nil, f.fail(0, field, "%q: the file installs itself, by %s: leave one of these paths out", path, strings.Join(append(within, filepath.Clean(other.Path)), " -> "))
+				circle := strings.Join(append(within, filepath.Clean(other.Path)), " -> ")
+				return nil, f.Fail(field, fmt.Errorf("%q: the file installs itself, by %s: leave one of these paths out", path, circle))
 			}
 			installed, err := other.install(ctx, within)
 			if err != nil {
@@ -268,7 +283,7 @@ func (f *File) install(ctx context.Context, within []string) ([]manifests.Object
 		}
 		read, err := kustomization.Load(ctx, reader, []string{at}, nil)
 		if err != nil {
-			return nil, f.fail(0, field, "%q: %w", path, err)
+			return nil, f.Fail(field, fmt.Errorf("%q: %w", path, err))
 		}
 		objects = append(objects, read...)
 	}

@@ -84,7 +84,8 @@ func TestErrors(t *testing.T) {
 		{"two objects", "a request has one object", head + "cases:\n- {name: a, object: two.yaml, expect: allowed}\n",
 			`test.yaml:4: cases[0].object: "two.yaml": the file must have one object, got 2`},
 		{"no kind of an object", "the server can't know the resource", head + "objects:\n- metadata: {name: a}\n", "test.yaml:4: objects[0]: apiVersion and kind must be set"},
-		{"cyclic installs", "the installation would never end", head + "installs: [other-test.yaml]\n", "installs[0]"},
+		{"cyclic installs", "the installation would never end", head + "installs: [other-test.yaml]\n", `other-test.yaml:3: installs[0]: "test.yaml": the file installs itself`},
+		{"missing manifest", "the path is wrong", head + "installs:\n- pod.yaml\n- none.yaml\n", `test.yaml:5: installs[1]: "none.yaml": `},
 		{"no kind of a case's object", "the server can't know the resource", head + "cases:\n- {name: a, object: {metadata: {name: a}}, expect: allowed}\n",
 			"test.yaml:4: cases[0].object: apiVersion and kind must be set"},
 		{"an allowed case with a policy", "nobody denies it", head + "cases:\n- {name: a, object: pod.yaml, expect: {verdict: allowed, by: ValidatingAdmissionPolicy/p}}\n",
@@ -126,7 +127,7 @@ func TestCyclicInstalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = tests[0].Install(context.Background()); err == nil || !strings.Contains(err.Error(), "c.yaml: installs[0]: \"a.yaml\": the file installs itself, by ") {
+	if _, err = tests[0].Install(context.Background()); err == nil || !strings.Contains(err.Error(), "c.yaml:3: installs[0]: \"a.yaml\": the file installs itself, by ") {
 		t.Errorf("want an error that names the cycle, got %v", err)
 	}
 	if paths := tests[0].Paths(); len(paths) < 4 {

@@ -79,8 +79,6 @@ type Webhook struct {
 	// Reviews is a folder of recorded reviews, relative to the file. A review of a case that equals a recorded one gets
 	// the recorded answer, so that no program is needed.
 	Reviews string `json:"reviews"`
-	// Line is the line of the webhook in the file.
-	Line int `json:"-"`
 }
 
 // Request describes the request of a case.
@@ -196,8 +194,6 @@ type Expect struct {
 	Contains *Object `json:"contains"`
 	// Patch is a JSON patch that makes the object after admission of the object before it, which has defaults.
 	Patch []map[string]any `json:"patch"`
-	// Line is the line of the expectation in the file.
-	Line int `json:"-"`
 }
 
 // Text is an expected text.
