@@ -101,6 +101,13 @@ func (m *Maker) locate() error {
 			object.SetNamespace(cmp.Or(m.Namespace, metav1.NamespaceDefault))
 		}
 	}
+	if m.Operation == admissionv1.Update && m.Old != nil && m.at.Kind.Kind == m.stored.Kind.Kind {
+		for _, object := range m.Objects {
+			if name := object.GetName(); name != "" && m.Old.GetName() != "" && name != m.Old.GetName() {
+				return unfit("{object} has the name %q, and {old} %q: an update doesn't change the name", name, m.Old.GetName())
+			}
+		}
+	}
 	m.name = cmp.Or(m.Name, named.GetName())
 	if m.at.Namespaced {
 		m.namespace = cmp.Or(named.GetNamespace(), m.Namespace, metav1.NamespaceDefault)
@@ -178,10 +185,12 @@ func (m *Maker) store(ctx context.Context, given *unstructured.Unstructured) (st
 	before.SetResourceVersion("")
 	before.SetUID("")
 	err := send(ctx, call{client: m.setup, verb: "POST", path: m.path(*m.stored), body: before}, created)
-	if apierrors.IsAlreadyExists(err) { // an object of the server's start
-		return given.GetName(), nil
-	}
 	if err != nil {
+		// An object that the server has already needs no more than its name.
+		there := given.GetName() != "" && send(ctx, call{client: m.setup, verb: "GET", path: m.path(*m.stored, given.GetName())}, created) == nil
+		if there {
+			return given.GetName(), nil
+		}
 		return "", err
 	}
 	itself := m.path(*m.stored, created.GetName())
