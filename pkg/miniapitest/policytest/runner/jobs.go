@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/policytest/testfile"
@@ -49,7 +50,11 @@ func (r *Runner) Do(ctx context.Context, jobs []*Job) error {
 	}
 	var all []error
 	for _, job := range jobs {
-		all = append(all, errs[job])
+		err := errs[job]
+		known := func(other error) bool { return err != nil && other != nil && other.Error() == err.Error() }
+		if !slices.ContainsFunc(all, known) { // jobs of one file fail alike
+			all = append(all, err)
+		}
 	}
 	return errors.Join(append(all, context.Cause(ctx))...)
 }

@@ -104,14 +104,17 @@ func (r *Result) Lines() []string {
 // Run runs the cases of files, and returns the results in the order of the files. The error joins the errors of files whose
 // cases couldn't be run.
 func (r *Runner) Run(ctx context.Context, files []*testfile.File) ([]*Result, error) {
-	results, errs := make([][]*Result, len(files)), make([]error, len(files))
+	var results [][]*Result // by the job
+	var errs []error
 	var jobs []*Job
-	for i, file := range files {
+	for _, file := range files {
 		cases, err := r.Plan(file)
-		errs[i] = err
-		if len(cases) > 0 {
-			jobs = append(jobs, &Job{File: file, Cases: cases, Do: func(ctx context.Context, s *Session) error {
-				for _, planned := range cases {
+		errs = append(errs, err)
+		for _, part := range r.split(file, cases, len(files)) {
+			at := len(jobs)
+			results = append(results, nil)
+			jobs = append(jobs, &Job{File: file, Cases: part, Do: func(ctx context.Context, s *Session) error {
+				for _, planned := range part {
 					if ctx.Err() != nil {
 						return nil
 					}
@@ -119,7 +122,7 @@ func (r *Runner) Run(ctx context.Context, files []*testfile.File) ([]*Result, er
 					if err != nil {
 						return err
 					}
-					results[i] = append(results[i], result)
+					results[at] = append(results[at], result)
 					if r.Done != nil {
 						r.Done(result)
 					}
@@ -130,6 +133,26 @@ func (r *Runner) Run(ctx context.Context, files []*testfile.File) ([]*Result, er
 	}
 	err := r.Do(ctx, jobs)
 	return slices.Concat(results...), errors.Join(errors.Join(errs...), err)
+}
+
+// leastCases is the least number of cases for which another server is worth its start.
+const leastCases = 100
+
+// split returns the cases of a file in parts for several servers, if there are fewer files than servers. The cases of a file with
+// webhooks are one part, so that each program is started once.
+func (r *Runner) split(file *testfile.File, cases []*testfile.Planned, files int) (parts [][]*testfile.Planned) {
+	servers := max(r.Parallel/files, 1)
+	if len(file.Webhooks) > 0 {
+		servers = 1
+	}
+	size := max(leastCases, (len(cases)+servers-1)/servers)
+	for ; len(cases) > size; cases = cases[size:] {
+		parts = append(parts, cases[:size])
+	}
+	if len(cases) > 0 {
+		parts = append(parts, cases)
+	}
+	return parts
 }
 
 // Plan returns the selected cases of a file, with the objects that they name.
