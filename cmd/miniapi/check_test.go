@@ -19,6 +19,8 @@ spec:
     - {apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments, deploymnts, deployments/scale]}
     - {apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [ingresses, namespaces], scope: Namespaced}
     - {apiGroups: [batch], apiVersions: [v1beta1], operations: [CREATE], resources: [cronjobs]}
+  matchConditions: [{name: named, expression: object.metadata.nam != 'a'}]
+  variables: [{name: unused, expression: object.spec.template.specs}]
   validations: [{expression: object.spec.replica > 1}]
 ---
 apiVersion: admissionregistration.k8s.io/v1
@@ -53,10 +55,12 @@ func TestCheck(t *testing.T) {
 		`spec.matchConstraints.resourceRules[1].resources[0]: "ingresses" can match nothing: the server has no such resource in the apiGroups [""]; it has one in ["networking.k8s.io"]`,
 		`spec.matchConstraints.resourceRules[1].resources[1]: "namespaces" can match nothing: the resource doesn't have the scope Namespaced`,
 		`spec.matchConstraints.resourceRules[2].resources[0]: "cronjobs" can match nothing: the server doesn't serve the resource in the apiVersions ["v1beta1"]`,
-		"undefined field 'replica'",
+		"types: spec.matchConditions[0].expression: /v1, Kind=Namespace: ERROR: <input>:1:16: undefined field 'nam'",
+		"types: spec.variables[0].expression: /v1, Kind=Namespace: ERROR: <input>:1:12: undefined field 'template'",
+		"types: spec.validations[0].expression: /v1, Kind=Namespace: ERROR: <input>:1:12: undefined field 'replica'\n | object.spec.replica > 1\n | ...........^\napps/v1, Kind=Deployment: ERROR",
 		"ValidatingAdmissionPolicy types: has no binding here",
 		`ValidatingAdmissionPolicyBinding other: spec.policyName: there is no policy "typs" here`,
-		path + ":24: error: ValidatingAdmissionPolicy broken: spec.validations[0].expression: ",
+		path + ":26: error: ValidatingAdmissionPolicy broken: spec.validations[0].expression: ",
 	} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("want %q in\n%s", want, stdout)
@@ -102,6 +106,27 @@ items:
     - expression: authorizer.group(object.metadata.name).resource('gears').check('oil').allowed() || variables.address
 - {apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: permissions}, spec: {policyName: permissions, validationActions: [Deny]}}
 - {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: turner, namespace: default}, rules: [{apiGroups: [example.com], resources: [gears], verbs: [turn]}]}
+`
+
+// served is a webhook with its service.
+const served = `
+apiVersion: v1
+kind: Service
+metadata: {name: hook, namespace: hooks}
+spec: {ports: [{port: 443}]}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: deployments}
+webhooks:
+- name: deployments.example.com
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  timeoutSeconds: 5
+  clientConfig: {service: {namespace: hooks, name: hook}}
+  objectSelector: {matchLabels: {app: web}}
+  namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system, hooks]}]}
+  rules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments]}]
 `
 
 // A webhook that can stop its cluster is an error, with its line in a list. A check of the authorizer must be granted by a
@@ -165,6 +190,7 @@ func TestCheckExits(t *testing.T) {
 	}{
 		{"example", "the example is right", []string{filepath.Join(examples, "replica-limit"), "-o", "json"}, 0, ""},
 		{"old version", "MutatingAdmissionPolicy has no v1 in 1.34", []string{filepath.Join(examples, "pod-defaults"), "--emulated-version", "1.34"}, 1, "findings in 2 objects"},
+		{"service", "the file has the service of the webhook", []string{file(t, "webhook.yaml", "%s", served), "-o", "json"}, 0, ""},
 		{"nothing", "a file without policies is probably the wrong one", []string{file(t, "map.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")}, 2, "must have a policy, a binding"},
 		{"no path", "there is nothing to check", nil, 2, "give the paths of manifests"},
 		{"missing path", "the path is wrong", []string{"/no/such/path"}, 2, "/no/such/path"},

@@ -61,7 +61,7 @@ const (
 	Advice  = string(webhooksuite.LevelAdvice)
 )
 
-// String returns the finding on one line.
+// String returns the finding. A compiler's message in it may have further lines, with the text of the expression.
 func (f Finding) String() string {
 	text := f.Source
 	if f.Line > 0 {
@@ -75,9 +75,9 @@ func (f Finding) String() string {
 }
 
 // Read reports whether objects of a kind are read: those that are checked, and those that the checks depend on, which
-// are namespaces and roles.
+// are namespaces, services and roles.
 func Read(kind schema.GroupVersionKind) bool {
-	return Wanted(kind) || kind.Group == rbacv1.GroupName || kind.Group == "" && kind.Kind == "Namespace"
+	return Wanted(kind) || kind.Group == rbacv1.GroupName || kind.Group == "" && (kind.Kind == "Namespace" || kind.Kind == "Service")
 }
 
 // Wanted reports whether objects of a kind are checked: custom resource definitions, and what configures admission.
@@ -86,10 +86,13 @@ func Wanted(kind schema.GroupVersionKind) bool {
 }
 
 // Check applies objects to a server, the definitions first, and returns what is wrong with them, in the order of the
-// objects. The argument older is a version of Kubernetes that the server can't emulate, or nil: of this version, Check
+// objects and their lines. The argument older is a version of Kubernetes that the server can't emulate, or nil: of this version, Check
 // finds what is known about the policies.
 func Check(ctx context.Context, config *rest.Config, objects []manifests.Object, older *version.Version) ([]Finding, error) {
 	c := &checker{found: make([][]Finding, len(objects)), objects: objects}
+	if err := applyServices(ctx, config, objects); err != nil {
+		return nil, err
+	}
 	for _, definitions := range []bool{true, false} {
 		for i, object := range objects {
 			if manifests.IsDefinition(object.GroupVersionKind()) != definitions || !Wanted(object.GroupVersionKind()) {
@@ -131,12 +134,13 @@ func Check(ctx context.Context, config *rest.Config, objects []manifests.Object,
 	var files source.Files
 	for i, found := range c.found {
 		at := files.Find(manifests.FileOf(objects[i].Source), objects[i].GetKind(), objects[i].GetName())
-		for _, finding := range found {
+		for n := range found {
 			if at != nil {
-				finding.Line = at.Line(source.ParsePath(finding.Field))
+				found[n].Line = at.Line(source.ParsePath(found[n].Field))
 			}
-			all = append(all, finding)
 		}
+		slices.SortStableFunc(found, func(a, b Finding) int { return a.Line - b.Line })
+		all = append(all, found...)
 	}
 	return all, nil
 }
@@ -159,7 +163,7 @@ func (c *checker) add(i int, field, format string, args ...any) {
 
 func (c *checker) addAs(severity string, i int, field, text string) {
 	object := c.objects[i]
-	c.found[i] = append(c.found[i], Finding{Source: object.Source, Kind: object.GetKind(), Name: object.GetName(), Field: field, Severity: severity, Text: text})
+	c.found[i] = append(c.found[i], Finding{Source: object.Source, Kind: object.GetKind(), Name: object.GetName(), Field: field, Severity: severity, Text: strings.TrimSpace(text)})
 }
 
 // fieldOfWarning is the path at the beginning of a warning of the server.
@@ -219,11 +223,7 @@ func (c *checker) check(i int) {
 			c.bound(i, policy.Spec.ParamKind != nil)
 		}
 		c.authorizes(i)
-		if object.GetKind() == trace.ValidatingPolicy && !c.isRefused(i) {
-			for _, warning := range c.types.Check(policy) {
-				c.add(i, warning.FieldRef, "%s", warning.Warning)
-			}
-		}
+		c.typed(i, policy)
 	case trace.ValidatingPolicy + "Binding", trace.MutatingPolicy + "Binding":
 		binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}
 		if decode(binding) {

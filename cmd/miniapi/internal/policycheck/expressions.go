@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 )
 
 // expression is a CEL expression of an object, with its path.
@@ -34,4 +37,22 @@ func expressionsOf(value any, field string) []expression {
 		}
 	}
 	return all
+}
+
+// typed compares the expressions of a policy with the types of the objects that it matches, as kube-controller-manager does
+// with validations. The argument policy has the fields that both kinds of policies share. Mutations aren't compared, because
+// their types are known only for an object.
+func (c *checker) typed(i int, policy *admissionregistrationv1.ValidatingAdmissionPolicy) {
+	if c.isRefused(i) {
+		return
+	}
+	types := c.types.CreateContext(policy)
+	for _, e := range expressionsOf(c.objects[i].Object, "") {
+		if strings.HasPrefix(e.field, "spec.mutations") {
+			continue
+		}
+		if misfits := c.types.CheckExpression(types, e.text); len(misfits) > 0 {
+			c.add(i, e.field, "%s", strings.ReplaceAll(misfits.String(), "\n\n", "\n"))
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package policycheck
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,8 +9,13 @@ import (
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/webhooktest/webhooksuite"
 )
 
@@ -50,6 +56,24 @@ func (c *checker) webhooks(ctx context.Context) error {
 					c.addAs(string(found.Level), i, fmt.Sprintf("webhooks[%d]%s", n, fieldsOfCases[one.ID]), found.Seen+": "+one.Advice)
 				}
 			}
+		}
+	}
+	return nil
+}
+
+// applyServices applies the services among objects, with their namespaces, because the server warns about webhooks whose service
+// it lacks. A service that the server refuses is left out.
+func applyServices(ctx context.Context, config *rest.Config, objects []manifests.Object) error {
+	for _, object := range objects {
+		if object.GetKind() != "Service" {
+			continue
+		}
+		namespace := &unstructured.Unstructured{}
+		namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+		namespace.SetName(cmp.Or(object.GetNamespace(), metav1.NamespaceDefault))
+		err := manifests.Applier{Config: config}.Apply(ctx, []manifests.Object{{Unstructured: namespace, Source: object.Source}, object})
+		if status := apierrors.APIStatus(nil); err != nil && !errors.As(err, &status) {
+			return err
 		}
 	}
 	return nil
