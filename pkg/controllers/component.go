@@ -24,9 +24,9 @@ type Component struct {
 	// DialNode connects to the kubelet of a node, by an address that the node has. It returns false if the component
 	// doesn't run this kubelet. DialNode may be nil.
 	DialNode func(ctx context.Context, address string) (net.Conn, bool, error)
-	// Route returns the address of this machine at which a port of a pod is reached, by the pod's address and the port. It
-	// returns false if the component doesn't run this pod. Route may be nil.
-	Route func(address string) (string, bool)
+	// Route returns the address at which this machine reaches a port of a pod, by the pod's address and the port. It returns
+	// the address itself if the component doesn't have this pod, and an error if nothing listens there. Route may be nil.
+	Route func(address string) (string, error)
 }
 
 // Host is what a component gets from its server.

@@ -8,7 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	netutils "k8s.io/utils/net"
 
+	"github.com/miniapi-dev/miniapi/pkg/controllers/owned"
 	"github.com/miniapi-dev/miniapi/pkg/kubelet/endpoint"
 )
 
@@ -49,6 +51,44 @@ func (r reachable) Dial(ctx context.Context, pod types.UID, port int32) (net.Con
 // Wait implements endpoint.Pods.
 func (r reachable) Wait(ctx context.Context, predicate func() bool) error {
 	return r.changes.Wait(ctx, func(changes) bool { return predicate() })
+}
+
+// route returns the address of this machine for the address of a port of a pod (see controllers.Component). A connection to
+// the address of a pod that pretends would end in a timeout, or in another network.
+func (k *Kubelets) route(address string) (string, error) {
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return address, nil
+	}
+	if local, ok := k.Runtime.Route(host); ok {
+		return net.JoinHostPort(local, text), nil
+	}
+	port, err := netutils.ParsePort(text, false)
+	if err != nil {
+		return address, nil
+	}
+	if pod, ok := k.podAt(host, int32(port)); ok {
+		return k.endpoint.Address(pod, int32(port))
+	}
+	return address, nil
+}
+
+// podAt returns the managed pod that listens at an address. Of pods that have the address of their node, it is the one
+// that declares the port.
+func (k *Kubelets) podAt(address string, port int32) (*corev1.Pod, bool) {
+	declares := func(c corev1.Container) bool {
+		return slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.ContainerPort == port })
+	}
+	for _, obj := range k.podInformer.GetStore().List() {
+		pod, ok := obj.(*corev1.Pod)
+		if !ok || owned.HasEnded(pod) || !slices.Contains(pod.Status.PodIPs, corev1.PodIP{IP: address}) {
+			continue
+		}
+		if _, managed := k.hasPod(pod); managed && (!pod.Spec.HostNetwork || slices.ContainsFunc(pod.Spec.Containers, declares)) {
+			return pod, true
+		}
+	}
+	return nil, false
 }
 
 // nodeAt returns the name of the managed node with an address.

@@ -80,16 +80,6 @@ func (k *Kubelets) coreOf(node string) (corev1client.CoreV1Interface, error) {
 	return corev1client.NewForConfig(config)
 }
 
-// route returns the address of this machine for the address of a port of a pod that runs (see controllers.Component).
-func (k *Kubelets) route(address string) (string, bool) {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return "", false
-	}
-	local, ok := k.Runtime.Route(host)
-	return net.JoinHostPort(local, port), ok
-}
-
 // syncPod brings a pod to its next status.
 func (k *Kubelets) syncPod(ctx context.Context, key string) error {
 	obj, exists, err := k.podInformer.GetStore().GetByKey(key)

@@ -297,20 +297,17 @@ func kubelet(k KubeletOptions, components []controllers.Component) (connect.Kube
 	return connect.Kubelet{Transport: transport, AddressTypes: k.PreferredAddressTypes, Route: routeToPods(components)}, nil
 }
 
-// routeToPods returns the function that finds the address of this machine at which a port of a pod is reached. It returns
-// nil if no component runs pods.
-func routeToPods(components []controllers.Component) func(address string) (string, bool) {
+// routeToPods returns the function that finds the address at which this machine reaches a port of a pod. It returns the
+// address itself for pods that no component has.
+func routeToPods(components []controllers.Component) func(address string) (string, error) {
 	components = slices.DeleteFunc(slices.Clone(components), func(c controllers.Component) bool { return c.Route == nil })
-	if len(components) == 0 {
-		return nil
-	}
-	return func(address string) (string, bool) {
+	return func(address string) (string, error) {
 		for _, c := range components {
-			if local, ok := c.Route(address); ok {
-				return local, true
+			if routed, err := c.Route(address); err != nil || routed != address {
+				return routed, err
 			}
 		}
-		return "", false
+		return address, nil
 	}
 }
 

@@ -342,15 +342,15 @@ type forwarder struct {
 	endpoint *Endpoint
 }
 
-// address returns the address to which a port is forwarded. Each user who may write a pod may write its annotation, whose
-// address is a loopback address.
-func (f forwarder) address(port int32) (string, error) {
-	address, ok := container{pod: f.pod, name: strconv.Itoa(int(port))}.annotation(ForwardAnnotation)
+// Address returns the address of this machine that stands in place of a port of a pod that pretends. Each user who may write
+// a pod may write its annotation, whose address is a loopback address.
+func (e *Endpoint) Address(pod *corev1.Pod, port int32) (string, error) {
+	address, ok := container{pod: pod, name: strconv.Itoa(int(port))}.annotation(ForwardAnnotation)
 	if !ok {
-		if target, ok := f.endpoint.answers.Target(f.pod.Namespace, f.pod.Name, port); ok {
+		if target, ok := e.answers.Target(pod.Namespace, pod.Name, port); ok {
 			return net.JoinHostPort(target.Address, strconv.Itoa(int(target.Port))), nil
 		}
-		return "", fmt.Errorf("pod %s only pretends to run: name the address for port %d by the annotation %s", f.pod.Name, port, ForwardAnnotation)
+		return "", fmt.Errorf("pod %s only pretends to run: name the address for port %d by the annotation %s", pod.Name, port, ForwardAnnotation)
 	}
 	host, _, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
@@ -382,7 +382,7 @@ func (f forwarder) PortForward(ctx context.Context, _, _ string, port int32, str
 
 // dialInPlace connects to the address that stands in place of a port of a pretended pod.
 func (f forwarder) dialInPlace(ctx context.Context, port int32) (net.Conn, error) {
-	address, err := f.address(port)
+	address, err := f.endpoint.Address(f.pod, port)
 	if err != nil {
 		return nil, err
 	}

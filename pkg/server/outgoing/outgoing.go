@@ -13,8 +13,8 @@ import (
 
 // Connections are connections to other servers, which end together.
 type Connections struct {
-	// Route returns the address to connect to in place of another one, or false if it is that one. Route may be nil.
-	Route func(address string) (string, bool)
+	// Route returns the address to connect to in place of another one, which may be the same. Route may be nil.
+	Route func(address string) (string, error)
 
 	open  context.Context
 	close context.CancelFunc
@@ -34,9 +34,11 @@ func (c *Connections) Dial(ctx context.Context, network, address string) (net.Co
 		return nil, err
 	}
 	if c.Route != nil {
-		if local, ok := c.Route(address); ok {
-			address = local
+		routed, err := c.Route(address)
+		if err != nil {
+			return nil, err
 		}
+		address = routed
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

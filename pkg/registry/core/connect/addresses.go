@@ -45,7 +45,7 @@ func checkHost(ctx context.Context, host string) error {
 // name has other addresses when it is resolved again for the connection.
 type Transports struct {
 	// route returns the address at which this machine reaches a port of a pod (see Kubelet). It may be nil.
-	route func(address string) (string, bool)
+	route func(address string) (string, error)
 	made  []*http.Transport
 }
 
@@ -63,9 +63,11 @@ func (t *Transports) with(config *tls.Config) http.RoundTripper {
 	}
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		if t.route != nil {
-			if local, ok := t.route(address); ok {
-				address = local
+			routed, err := t.route(address)
+			if err != nil {
+				return nil, err
 			}
+			address = routed
 		}
 		return dialer.DialContext(ctx, network, address)
 	}

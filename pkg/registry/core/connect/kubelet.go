@@ -27,9 +27,8 @@ type Kubelet struct {
 	Transport http.RoundTripper
 	// AddressTypes are the types of node addresses to use, in the order of preference.
 	AddressTypes []string
-	// Route returns the address at which this machine reaches a port of a pod, or false if that is the address itself.
-	// Route may be nil.
-	Route func(address string) (string, bool)
+	// Route returns the address at which this machine reaches a port of a pod, which may be the pod's own. Route may be nil.
+	Route func(address string) (string, error)
 }
 
 // Kubelets finds the addresses of kubelets, from their Nodes.
