@@ -7,6 +7,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/endpointslice"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/endpointslicemirroring"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/eventrecorder"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/loadbalancer"
 )
 
 func addEndpointSlices(s *Set, c *clients) error {
@@ -41,5 +42,15 @@ func addEndpointSliceMirroring(s *Set, c *clients) error {
 		Services:  c.informers.Core().V1().Services().Informer(),
 		Endpoints: c.informers.Core().V1().Endpoints().Informer(),
 		Slices:    c.informers.Discovery().V1().EndpointSlices().Informer(),
+	})
+}
+
+func addLoadBalancers(s *Set, c *clients) error {
+	client := c.core()
+	return loadbalancer.New(loadbalancer.Config{
+		Runner:   s.runner,
+		Client:   client,
+		Events:   eventrecorder.NewRecorder(s.runner.Life(), client, loadbalancer.Component),
+		Services: c.informers.Core().V1().Services().Informer(),
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/ephemeralvolume"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/horizontalpodautoscaler"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/job"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/loadbalancer"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/nodelifecycle"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/nodettl"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/persistentvolume"
@@ -34,6 +35,7 @@ var workloads = []controller{
 	{Workloads, "endpoints-controller", endpoints.Account, "endpoint", addEndpoints},
 	{Workloads, "endpointslice-controller", endpointslice.Account, "endpointslice", addEndpointSlices},
 	{Workloads, "endpointslice-mirroring-controller", endpointslicemirroring.Account, "endpointslicemirroring", addEndpointSliceMirroring},
+	{Workloads, "service-lb-controller", loadbalancer.Account, "service", addLoadBalancers},
 	{Workloads, "persistentvolume-binder-controller", persistentvolume.Account, "persistentvolume-binder", addVolumes},
 	{Workloads, "ephemeral-volume-controller", ephemeralvolume.Account, "ephemeral-volume", addEphemeralVolumes},
 	{Workloads, "persistentvolumeclaim-protection-controller", volumeprotection.ClaimAccount, "pvc-protection", addClaimProtection},
