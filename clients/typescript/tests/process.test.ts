@@ -1,7 +1,7 @@
 import { equal, rejects } from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { createConnection } from "node:net";
 import { dirname } from "node:path";
 import { createInterface } from "node:readline";
@@ -25,10 +25,11 @@ async function startUnstopped(...args: string[]): Promise<{ child: ChildProcess;
   return { child, started: JSON.parse(line) };
 }
 
+/** Reports whether a process runs, and isn't the zombie that is left if the first process of a container waits for none. */
 function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    return true;
+    return process.platform !== "linux" || !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
   } catch {
     return false;
   }
