@@ -2,7 +2,6 @@ package dev.miniapi.junit5;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.nio.charset.StandardCharsets;
-import java.util.Base64;
 
 /**
  * The response of an admission webhook.
@@ -26,9 +25,7 @@ public record AdmissionResponse(ObjectNode json) {
     public static AdmissionResponse patched(Patch... operations) {
         byte[] patch = Host.JSON.valueToTree(operations).toString().getBytes(StandardCharsets.UTF_8);
         AdmissionResponse response = allowed();
-        response.json
-                .put("patchType", "JSONPatch")
-                .put("patch", Base64.getEncoder().encodeToString(patch));
+        response.json.put("patchType", "JSONPatch").put("patch", patch);
         return response;
     }
 

@@ -6,6 +6,7 @@ import io.fabric8.kubernetes.client.ConfigBuilder;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientBuilder;
 import io.fabric8.kubernetes.client.utils.Serialization;
+import org.junit.platform.commons.support.ReflectionSupport;
 
 /** The client and the models of fabric8, which a project may have. */
 final class Fabric8 {
@@ -14,12 +15,7 @@ final class Fabric8 {
     private Fabric8() {}
 
     private static boolean isPresent() {
-        try {
-            Class.forName(CLIENT, false, Fabric8.class.getClassLoader());
-            return true;
-        } catch (ClassNotFoundException e) {
-            return false;
-        }
+        return ReflectionSupport.tryToLoadClass(CLIENT).toOptional().isPresent();
     }
 
     static boolean isClient(Class<?> type) {

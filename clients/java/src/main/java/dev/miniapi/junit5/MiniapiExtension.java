@@ -1,7 +1,5 @@
 package dev.miniapi.junit5;
 
-import org.junit.jupiter.api.extension.AfterAllCallback;
-import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.BeforeEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
@@ -18,8 +16,7 @@ import org.junit.jupiter.api.extension.ParameterResolver;
  * <p>Parameters of tests, of lifecycle methods and of constructors may be the {@link MiniapiServer}, or a {@code
  * KubernetesClient} of fabric8 with all rights.
  */
-public final class MiniapiExtension
-        implements BeforeAllCallback, AfterAllCallback, BeforeEachCallback, AfterEachCallback, ParameterResolver {
+public final class MiniapiExtension implements BeforeAllCallback, BeforeEachCallback, ParameterResolver {
     private final ServerOptions options;
 
     /** Makes an extension for servers without options. */
@@ -44,31 +41,13 @@ public final class MiniapiExtension
         }
     }
 
-    @Override
-    public void afterEach(ExtensionContext context) {
-        stop(context);
-    }
-
-    @Override
-    public void afterAll(ExtensionContext context) {
-        stop(context);
-    }
-
-    /** Starts a server for a class or a test, unless a surrounding class has one. */
+    /** Starts a server for a class or a test, which closes it at its end, unless a surrounding class has one. */
     private boolean startIfNeeded(ExtensionContext context) {
-        if (server(context) != null) {
-            return false;
+        boolean needed = server(context) == null;
+        if (needed) {
+            store(context).put(this, MiniapiServer.start(options));
         }
-        store(context).put(this, MiniapiServer.start(options));
-        return true;
-    }
-
-    /** Stops the server that was started for a class or a test, but not that of a surrounding class. */
-    private void stop(ExtensionContext context) {
-        MiniapiServer own = store(context).remove(this, MiniapiServer.class);
-        if (own != null) {
-            own.close();
-        }
+        return needed;
     }
 
     @Override

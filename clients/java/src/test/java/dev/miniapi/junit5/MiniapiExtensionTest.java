@@ -2,8 +2,8 @@ package dev.miniapi.junit5;
 
 import static dev.miniapi.junit5.Objects.configMap;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.fabric8.kubernetes.client.KubernetesClient;
 import org.junit.jupiter.api.BeforeAll;
@@ -42,19 +42,21 @@ class MiniapiExtensionTest {
         }
     }
 
-    /** Each test has a server of its own. */
+    /** Each test has a server of its own, which stops after the test. */
     @Nested
     class Own {
-        private static String last;
+        private static MiniapiServer last;
 
         @RegisterExtension
         final MiniapiExtension miniapi = new MiniapiExtension();
 
         @RepeatedTest(2)
         void isNew(KubernetesClient client, MiniapiServer server) {
-            assertNotEquals(last, server.url());
-            last = server.url();
             client.resource(configMap("a", "none")).create();
+            if (last != null) {
+                assertThrows(MiniapiException.class, last::reset);
+            }
+            last = server;
         }
     }
 }
