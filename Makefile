@@ -176,7 +176,7 @@ verify-runtimehooks: ## Check that the generated code of pkg/runtimehooks is cur
 	hack/verify-runtimehooks.sh
 
 .PHONY: verify-control
-verify-control: ## Check that the OpenAPI document of the control protocol is current
+verify-control: ## Check that the OpenAPI document of the control protocol and what clients have of it are current
 	hack/verify-control.sh
 
 .PHONY: verify-aggregated
@@ -213,7 +213,7 @@ update-runtimehooks: ## Regenerate the code for the types of pkg/runtimehooks
 	hack/update-runtimehooks.sh
 
 .PHONY: update-control
-update-control: ## Regenerate the OpenAPI document of the control protocol
+update-control: ## Regenerate the OpenAPI document of the control protocol and what clients have of it
 	hack/update-control.sh
 
 .PHONY: update-aggregated

@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
-# Generates the OpenAPI document of the control protocol, from package control.
-# Usage: hack/update-control.sh [FILE]
+# Generates the OpenAPI document of the control protocol from package control, and parts of the clients from the document.
+# Usage: hack/update-control.sh [FOLDER]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-out=${1:-pkg/miniapitest/engine/control/openapi.json}
-go run ./hack/controlopenapi >"$out.new"
-mv "$out.new" "$out"
+go run ./hack/controlopenapi "${1:-.}"

@@ -1,16 +1,18 @@
 // Controlopenapi writes the OpenAPI document of the control protocol, from the operations and messages of package
-// control and the comments of their fields. hack/update-control.sh calls it.
+// control and the comments of their fields, and what clients for other languages have of the document.
+// hack/update-control.sh calls it.
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"strings"
@@ -22,16 +24,40 @@ import (
 type object = map[string]any
 
 func main() {
-	if err := write(os.Stdout); err != nil {
+	if err := write(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func write(out io.Writer) error {
-	comments, err := commentsOf("pkg/miniapitest/engine", "pkg/miniapitest/engine/control")
+// write writes the files below a folder, at the paths that they have in the repository.
+func write(folder string) error {
+	document, err := describe()
 	if err != nil {
 		return err
+	}
+	files, err := clientFiles(document)
+	if err != nil {
+		return err
+	}
+	files["pkg/miniapitest/engine/control/openapi.json"] = document
+	for path, content := range files {
+		path = filepath.Join(folder, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// describe returns the OpenAPI document.
+func describe() ([]byte, error) {
+	comments, err := commentsOf("pkg/miniapitest/engine", "pkg/miniapitest/engine/control")
+	if err != nil {
+		return nil, err
 	}
 	s := &schemas{comments: comments, all: object{"Error": nil}}
 	s.all["Error"] = s.ofStruct(reflect.TypeFor[control.Error]())
@@ -42,10 +68,11 @@ func write(out io.Writer) error {
 		}
 		paths[operation.Path][strings.ToLower(operation.Method)] = s.operation(operation)
 	}
-	encoder := json.NewEncoder(out)
+	var document bytes.Buffer
+	encoder := json.NewEncoder(&document)
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(object{
+	err = encoder.Encode(object{
 		"openapi":  "3.1.0",
 		"info":     object{"title": "miniapi's control protocol", "version": control.Version},
 		"security": []object{{"token": []string{}}},
@@ -55,6 +82,7 @@ func write(out io.Writer) error {
 			"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer"}},
 		},
 	})
+	return document.Bytes(), err
 }
 
 // variable matches the variables of a path.

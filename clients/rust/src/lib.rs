@@ -4,6 +4,7 @@
 mod client;
 mod error;
 mod host;
+mod options;
 mod program;
 mod server;
 mod shared;
@@ -11,7 +12,8 @@ mod webhooks;
 mod why;
 
 pub use error::Error;
-pub use server::{Access, InjectedFault, Options, Server, Snapshot, User, Workloads};
+pub use options::{Options, Workloads};
+pub use server::{Access, InjectedFault, Server, Snapshot, User};
 pub use shared::Shared;
 pub use webhooks::{admission, conversion, review, AdmissionRequest, AdmissionResponse, Handler, HandlerError};
 pub use why::{Answer, Why};

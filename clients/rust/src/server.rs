@@ -1,66 +1,13 @@
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
 use hyper::Method;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{json, Value};
 
 use crate::host::{decode, Host, Resource};
 use crate::webhooks::{Handlers, Listener};
-use crate::{Error, Handler};
-
-/// The options of a server. Paths are those of files, globs or folders. They start at the working directory, which is the
-/// folder of the package under `cargo test`.
-#[derive(Clone, Default)]
-pub struct Options<'a> {
-    /// CustomResourceDefinitions, which are installed before all other objects.
-    pub crds: &'a [&'a str],
-    /// Files with objects, which are applied in their order.
-    pub manifests: &'a [&'a str],
-    /// Objects, which are applied after the manifests.
-    pub objects: Vec<Value>,
-    /// Webhook configurations, which are installed after all other objects. The server calls the handlers in place of
-    /// their services.
-    pub webhook_manifests: &'a [&'a str],
-    /// The handlers of webhooks, by the paths that the configurations have.
-    pub handlers: Vec<(&'a str, Handler)>,
-    /// Services of later configurations, by namespace and name, in place of which the server calls the handlers.
-    pub services: &'a [(&'a str, &'a str)],
-    /// Users by name, with their groups. The kubeconfig has a context for each.
-    pub users: &'a [(&'a str, &'a [&'a str])],
-    /// Feature gates. Servers with other gates, or with another emulated version, run in another host process.
-    pub feature_gates: BTreeMap<&'a str, bool>,
-    /// An earlier version of Kubernetes, such as `1.36`, that the server emulates.
-    pub emulated_version: &'a str,
-    /// Further API versions that are served, as `("resource.k8s.io/v1beta1", "true")`.
-    pub runtime_config: BTreeMap<&'a str, &'a str>,
-    /// Admission plugins that aren't enabled by default.
-    pub enable_plugins: &'a [&'a str],
-    /// Admission plugins that are enabled by default.
-    pub disable_plugins: &'a [&'a str],
-    /// Controllers that run in the server. There are none by default, and `*` stands for all.
-    pub controllers: &'a [&'a str],
-    /// Workloads, whose pods pretend to be ready: controllers, a scheduler and nodes. There are none by default.
-    pub workloads: Option<Workloads<'a>>,
-    /// A folder that keeps the data.
-    pub data_dir: &'a str,
-    /// Other flags of `miniapi serve`, as `--name=value`.
-    pub flags: &'a [&'a str],
-}
-
-/// The workloads of a server.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Workloads<'a> {
-    /// The number of nodes, 1 by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub nodes: Option<u32>,
-    /// Absolute paths of files with kwok's Stages, or names of sets of stages, such as `crash-loop:app=web`.
-    pub stages: &'a [&'a str],
-    /// Whether the containers of pods with the annotation `miniapi.dev/command` run as processes, as this user.
-    #[serde(rename = "runPods")]
-    pub run_pods: bool,
-}
+use crate::{Error, Handler, Options};
 
 /// A user's client certificate and key, in PEM, and the text of a kubeconfig with them.
 #[derive(Clone, Debug, Deserialize)]
@@ -105,32 +52,14 @@ pub struct Server {
 impl Server {
     /// Starts a server.
     pub async fn start(options: Options<'_>) -> Result<Self, Error> {
-        let o = options;
-        let handlers: Handlers = o.handlers.into_iter().map(|(path, handler)| (path.into(), handler)).collect();
+        let handlers = options.handlers.iter().map(|(path, handler)| ((*path).into(), handler.clone()));
+        let handlers: Handlers = handlers.collect();
         let listener =
             Listener::start(handlers.clone()).map_err(|error| Error::new("listening for webhooks", error))?;
-        let users: Vec<_> = o.users.iter().map(|(name, groups)| json!({"name": name, "groups": groups})).collect();
-        let services: Vec<_> = o.services.iter().map(|(ns, name)| json!({"namespace": ns, "name": name})).collect();
-        let body = json!({
-            "setup": {
-                "crds": o.crds,
-                "manifests": o.manifests,
-                "objects": o.objects,
-                "webhookManifests": o.webhook_manifests,
-                "handler": {"address": format!("http://{}", listener.address), "services": services},
-                "users": users,
-                "trace": true,
-            },
-            "featureGates": o.feature_gates,
-            "emulatedVersion": o.emulated_version,
-            "runtimeConfig": o.runtime_config,
-            "enablePlugins": o.enable_plugins,
-            "disablePlugins": o.disable_plugins,
-            "controllers": o.controllers,
-            "workloads": o.workloads,
-            "dataDir": o.data_dir,
-            "flags": o.flags,
-        });
+        let services = options.services.iter().map(|(namespace, name)| json!({"namespace": namespace, "name": name}));
+        let services: Vec<_> = services.collect();
+        let mut body = options.body();
+        body["setup"]["handler"] = json!({"address": format!("http://{}", listener.address), "services": services});
         let host = Host::of(format!("{} {}", body["featureGates"], body["emulatedVersion"])).await?;
         let access: Access = decode(&host.send(Method::POST, "/v1/servers".into(), body).await?)?;
         let resource = Resource::new(host, format!("/v1/servers/{}", access.id));

@@ -1,19 +1,9 @@
 import type { RequestListener } from "node:http";
-import type { Converter, KubernetesObject, Webhook } from "./webhooks.js";
+import type { Certificate, ServiceName, Settings, Setup } from "./protocol.js";
+import type { Converter, Webhook } from "./webhooks.js";
 
 /** The options of a server. Relative paths start at the working directory of the process. */
-export interface ServerOptions {
-  /** Files, globs or folders with CustomResourceDefinitions, which are installed before all other objects. */
-  crds?: string[];
-  /** Files, globs or folders with objects, which are applied in their order. */
-  manifests?: string[];
-  /** Objects that are applied after the manifests. */
-  objects?: KubernetesObject[];
-  /**
-   * Files, globs or folders with webhook configurations, which are installed after all other objects. The server calls
-   * the webhooks of the test in place of their services.
-   */
-  webhookManifests?: string[];
+export interface ServerOptions extends Setup, Settings {
   /** Webhooks of the test, by their paths. */
   webhooks?: Record<string, Webhook>;
   /** Conversion webhooks of the test, by their paths. */
@@ -23,51 +13,11 @@ export interface ServerOptions {
   /** The URL of an HTTP server of this machine that answers the webhooks, in place of functions. */
   handlerAddress?: string;
   /** Further services in place of which the server calls the webhooks of the test. */
-  services?: { namespace: string; name: string }[];
-  /** Users with client certificates and contexts in the kubeconfig. */
-  users?: User[];
-  /** Records the decisions of admission about the last 1000 requests, which `why` and the assertions need. */
-  trace?: boolean;
-  featureGates?: Record<string, boolean>;
-  /** The version of Kubernetes that the server emulates, such as "1.36". */
-  emulatedVersion?: string;
-  /** Admission plugins that are off by default. */
-  enablePlugins?: string[];
-  disablePlugins?: string[];
-  /** A group whose users' requests webhooks and policies don't review, to store objects whatever they say. */
-  exemptGroup?: string;
-  /** Further API versions, such as `{"resource.k8s.io/v1beta1": "true"}`. */
-  runtimeConfig?: Record<string, string>;
-  /** The controllers that run in the server, such as `["*"]`. By default, none do. */
-  controllers?: string[];
-  /** Runs workloads, whose pods pretend to be ready: controllers, a scheduler and nodes. It may be empty. */
-  workloads?: Workloads;
-  /** A folder that keeps the data. */
-  dataDir?: string;
-  /** Other flags of `miniapi serve`, as "--name=value". */
-  flags?: string[];
-}
-
-export interface Workloads {
-  /** The number of nodes, 1 by default. */
-  nodes?: number;
-  /** Absolute paths of files with kwok's Stages, or names of sets of stages, such as "crash-loop:app=web". */
-  stages?: string[];
-  /** Runs the containers of pods with the annotation miniapi.dev/command as processes, as the user of the test. */
-  runPods?: boolean;
-}
-
-export interface User {
-  name: string;
-  groups?: string[];
+  services?: ServiceName[];
 }
 
 /** The client certificate of a user in PEM, and a kubeconfig with it. */
-export interface Credentials {
-  cert: string;
-  key: string;
-  kubeconfig: string;
-}
+export type Credentials = Required<Certificate>;
 
 /**
  * A fault: the requests that it selects, and what happens to them. docs/faults.md explains each field. An empty field

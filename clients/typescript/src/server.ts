@@ -1,7 +1,8 @@
 import { AssertionError } from "node:assert";
 import { readFileSync } from "node:fs";
 import { type Host, hostFor } from "./host.js";
-import type { Credentials, Fault, ServerOptions, User } from "./options.js";
+import type { Credentials, Fault, ServerOptions } from "./options.js";
+import type { User } from "./protocol.js";
 import type { Answer, ObjectName, TracedRequest } from "./trace.js";
 import { type Handlers, WebhookServer } from "./webhooks.js";
 

@@ -159,21 +159,6 @@ test("the log of a server can be read", async () => {
   match((await server.log()).join("\n"), /Serving securely/);
 });
 
-test("each option of the protocol is an option of the client", async () => {
-  const document = readFileSync("../../pkg/miniapitest/engine/control/openapi.json", "utf8");
-  const { Options, Setup } = JSON.parse(document).components.schemas;
-  const source = readFileSync("src/options.ts", "utf8");
-  // The handler is webhooks, converters, listener, handlerAddress and services. The others are for the Go fixture.
-  const others = ["handler", "setup", "audit", "auditPolicy", "callers", "definitions", "definitionManager", "kept"];
-  const options = Object.keys({ ...Options.properties, ...Setup.properties }).filter(
-    (option) => ![...others, "leftover"].includes(option),
-  );
-  deepEqual(
-    options.filter((option) => !source.includes(`  ${option}?:`)),
-    [],
-  );
-});
-
 test("the README has the first test", () => {
   equal(readFileSync("README.md", "utf8").includes(readFileSync("tests/first.test.ts", "utf8")), true);
 });

@@ -9,19 +9,21 @@ import (
 // Description has the options of a server as data. The zero value stands for the defaults of "miniapi serve", with a
 // free port.
 type Description struct {
-	// RuntimeConfig, EnablePlugins and DisablePlugins are the values of kube-apiserver's flags --runtime-config,
-	// --enable-admission-plugins and --disable-admission-plugins.
-	RuntimeConfig  map[string]string `json:"runtimeConfig,omitempty"`
-	EnablePlugins  []string          `json:"enablePlugins,omitempty"`
-	DisablePlugins []string          `json:"disablePlugins,omitempty"`
+	// RuntimeConfig is the choice of the API versions to serve, as in kube-apiserver's flag --runtime-config.
+	RuntimeConfig map[string]string `json:"runtimeConfig,omitempty"`
+	// EnablePlugins are admission plugins that are off by default.
+	EnablePlugins []string `json:"enablePlugins,omitempty"`
+	// DisablePlugins are admission plugins that are on by default.
+	DisablePlugins []string `json:"disablePlugins,omitempty"`
 	// Controllers selects the controllers that run in the server: NAME selects one, * selects all, and -NAME excludes
 	// one.
 	Controllers []string `json:"controllers,omitempty"`
 	// Workloads makes the server run workloads. Without it, there are no nodes.
 	Workloads *Workloads `json:"workloads,omitempty"`
-	// EmulatedVersion and most FeatureGates apply to the whole process of the server.
-	FeatureGates    map[string]bool `json:"featureGates,omitempty"`
-	EmulatedVersion string          `json:"emulatedVersion,omitempty"`
+	// FeatureGates are the feature gates to set. Most apply to the whole process of the server.
+	FeatureGates map[string]bool `json:"featureGates,omitempty"`
+	// EmulatedVersion is the version of Kubernetes that the whole process of the server emulates, such as 1.36.
+	EmulatedVersion string `json:"emulatedVersion,omitempty"`
 	// DataDir is the folder for the data, or "" for a temporary one.
 	DataDir string `json:"dataDir,omitempty"`
 	// Audit makes the server report audit events. AuditPolicy is a Policy of audit.k8s.io/v1 in JSON. Without a policy,

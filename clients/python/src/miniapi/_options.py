@@ -41,6 +41,7 @@ class Options(TypedDict, total=False):
     controllers: Sequence[str]  # controllers that run in the server: names, * for all, or -NAME to exclude one
     workloads: Workloads  # runs workloads, whose pods pretend to be ready; it may be empty
     data_dir: Path  # keeps the data
+    exempt_group: str  # a group whose users' requests webhooks and policies don't review
     flags: Sequence[str]  # other flags of "miniapi serve", as --name or --name=value
     audit: Callable[[Object], None]  # is called with each audit event before the request ends, in another thread
     audit_policy: Object  # a Policy of audit.k8s.io/v1; without it, all requests are audited
@@ -48,7 +49,7 @@ class Options(TypedDict, total=False):
 
 # The options that aren't fields of the protocol's setup.
 _SETTINGS = {"feature_gates", "emulated_version", "enable_plugins", "disable_plugins", "runtime_config", "controllers"}
-_SETTINGS |= {"workloads", "data_dir", "flags", "audit_policy"}
+_SETTINGS |= {"workloads", "data_dir", "exempt_group", "flags", "audit_policy"}
 
 
 def to_body(options: Options) -> dict[str, Any]:

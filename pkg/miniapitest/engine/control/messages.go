@@ -32,12 +32,12 @@ type Setup struct {
 	CRDs []string `json:"crds,omitempty"`
 	// Manifests are files, globs or folders with objects, which are applied in their order.
 	Manifests []string `json:"manifests,omitempty"`
-	// Objects are applied after the manifests.
+	// Objects are objects that are applied after the manifests.
 	Objects []json.RawMessage `json:"objects,omitempty"`
 	// WebhookManifests are files, globs or folders with webhook configurations, which are installed after all other
 	// objects. The server calls the handler in place of their services.
 	WebhookManifests []string `json:"webhookManifests,omitempty"`
-	// Users get client certificates and contexts in the kubeconfig.
+	// Users are users with client certificates and contexts in the kubeconfig.
 	Users []User `json:"users,omitempty"`
 	// Handler answers the calls of webhooks.
 	Handler *Handler `json:"handler,omitempty"`
@@ -81,17 +81,20 @@ type Server struct {
 	Ready bool `json:"ready"`
 	// WebhookCA is the authority of the certificates for webhooks, which the server trusts for services of its options.
 	WebhookCA string `json:"webhookCA,omitempty"`
-	// URL is the address of the server. CA verifies its certificate, and the admin has the client certificate Cert.
-	URL  string `json:"url,omitempty"`
-	CA   string `json:"ca,omitempty"`
+	// URL is the address of the server.
+	URL string `json:"url,omitempty"`
+	// CA is the authority of the certificates of the server and of its webhooks.
+	CA string `json:"ca,omitempty"`
+	// Cert is the client certificate of the admin.
 	Cert string `json:"cert,omitempty"`
-	Key  string `json:"key,omitempty"`
+	// Key is the key of the admin's client certificate.
+	Key string `json:"key,omitempty"`
 	// Kubeconfig is the path of a kubeconfig with the contexts of the admin, which is the current one, and of the users.
 	// Only a server with setup has one.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 	// WebhookURL is the URL at which the server reaches the client's handler, for configurations with a URL.
 	WebhookURL string `json:"webhookURL,omitempty"`
-	// Warnings are about options that don't have the expected effect.
+	// Warnings are warnings about options that don't have the expected effect.
 	Warnings []string `json:"warnings,omitempty"`
 	// Places are the addresses of services that the options set.
 	Places []engine.Place `json:"places,omitempty"`

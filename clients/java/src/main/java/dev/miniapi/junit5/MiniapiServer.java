@@ -14,7 +14,6 @@ import java.util.Map;
 import java.util.function.BiFunction;
 import java.util.function.Function;
 import java.util.stream.Stream;
-import java.util.stream.StreamSupport;
 
 /**
  * A Kubernetes API server for tests. It stops when it is closed, and at the latest with this process.
@@ -22,11 +21,10 @@ import java.util.stream.StreamSupport;
  * <p>An object is named RESOURCE/NAME or RESOURCE/NAMESPACE/NAME, such as deployments.apps/default/web. A webhook is
  * named KIND/NAME of its configuration, or KIND/NAME/WEBHOOK, and a policy ValidatingAdmissionPolicy/NAME.
  */
-public final class MiniapiServer implements AutoCloseable {
+public final class MiniapiServer extends ProtocolServer implements AutoCloseable {
     private final Host host;
     private final ServerOptions options;
     private final WebhookServer webhooks;
-    private final JsonNode description;
     private final String path;
 
     /** The names of the faults that were injected and not removed. */
@@ -34,23 +32,25 @@ public final class MiniapiServer implements AutoCloseable {
 
     private Object client;
 
-    private MiniapiServer(ServerOptions options) {
+    private MiniapiServer(ServerOptions options, WebhookServer webhooks, Host host, JsonNode description) {
+        super(description);
         this.options = options;
-        webhooks = new WebhookServer(options.handlers());
-        try {
-            JsonNode request = options.request(webhooks.address());
-            host = Host.of(request);
-            description = host.call("POST", "/v1/servers", request);
-        } catch (RuntimeException e) {
-            webhooks.close();
-            throw e;
-        }
+        this.webhooks = webhooks;
+        this.host = host;
         path = "/v1/servers/" + description.path("id").asText();
     }
 
     /** Starts a server, and returns when it is ready. */
     public static MiniapiServer start(ServerOptions options) {
-        return new MiniapiServer(options);
+        WebhookServer webhooks = new WebhookServer(options.handlers);
+        try {
+            JsonNode request = options.request(webhooks.address());
+            Host host = Host.of(request);
+            return new MiniapiServer(options, webhooks, host, host.call("POST", "/v1/servers", request));
+        } catch (RuntimeException e) {
+            webhooks.close();
+            throw e;
+        }
     }
 
     /**
@@ -79,41 +79,11 @@ public final class MiniapiServer implements AutoCloseable {
         }
     }
 
-    /** Returns the URL of the server. */
-    public String url() {
-        return description.path("url").asText();
-    }
-
-    /** Returns the authority of the server's certificate, in PEM. */
-    public String ca() {
-        return description.path("ca").asText();
-    }
-
-    /** Returns the client certificate of the admin, in PEM. */
-    public String cert() {
-        return description.path("cert").asText();
-    }
-
-    /** Returns the key of the client certificate, in PEM. */
-    public String key() {
-        return description.path("key").asText();
-    }
-
-    /** Returns the URL at which the server reaches the handlers, for configurations with a URL. */
-    public String webhookUrl() {
-        return description.path("webhookURL").asText();
-    }
-
-    /** Returns warnings about options that don't have the expected effect. */
-    public List<String> warnings() {
-        return strings(description.path("warnings"));
-    }
-
     /** Brings back the objects and the handlers of the start, and removes the faults that were injected. */
     public void reset() {
         List.copyOf(faults).forEach(this::remove);
-        webhooks.handlers.keySet().retainAll(options.handlers().keySet());
-        webhooks.handlers.putAll(options.handlers());
+        webhooks.handlers.keySet().retainAll(options.handlers.keySet());
+        webhooks.handlers.putAll(options.handlers);
         call("POST", "/reset", null);
     }
 
@@ -160,14 +130,14 @@ public final class MiniapiServer implements AutoCloseable {
     }
 
     private List<String> apply(String field, Object value) {
-        return strings(call("POST", "/manifests", Map.of(field, value)).path("warnings"));
+        JsonNode applied = call("POST", "/manifests", Map.of(field, value));
+        return applied.path("warnings").valueStream().map(JsonNode::asText).toList();
     }
 
     /** Makes a client certificate for a user, and returns it in a kubeconfig. */
     public String addUser(String name, String... groups) {
-        return call("POST", "/users", Map.of("name", name, "groups", groups))
-                .path("kubeconfig")
-                .asText();
+        JsonNode issued = call("POST", "/users", Map.of("name", name, "groups", groups));
+        return issued.path("kubeconfig").asText();
     }
 
     /** Answers the admission reviews for a path with a function, until the next reset. */
@@ -220,9 +190,7 @@ public final class MiniapiServer implements AutoCloseable {
     /** Says for each webhook of a configuration why it was called for the last request for an object, or wasn't. */
     public List<Why> why(String webhook, String object) {
         JsonNode why = call("GET", "/why?webhook=" + encode(webhook) + "&" + query(object), null);
-        return StreamSupport.stream(why.path("answers").spliterator(), false)
-                .map(Why::of)
-                .toList();
+        return why.path("answers").valueStream().map(Why::of).toList();
     }
 
     /** Fails unless all webhooks of a configuration were called for the last request for an object. */
@@ -293,11 +261,5 @@ public final class MiniapiServer implements AutoCloseable {
 
     private static String encode(String text) {
         return URLEncoder.encode(text, StandardCharsets.UTF_8);
-    }
-
-    private static List<String> strings(JsonNode array) {
-        return StreamSupport.stream(array.spliterator(), false)
-                .map(JsonNode::asText)
-                .toList();
     }
 }

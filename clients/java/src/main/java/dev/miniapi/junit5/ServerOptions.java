@@ -2,49 +2,26 @@ package dev.miniapi.junit5;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import com.fasterxml.jackson.databind.node.TextNode;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.function.BiFunction;
 import java.util.function.Function;
-import java.util.stream.Stream;
 
 /**
  * The options of a server, which are those of the control protocol. Without any, a server has the defaults of {@code
- * miniapi serve}, but runs no controllers. Relative paths start at the working directory of the tests.
+ * miniapi serve}, but runs no controllers. Relative paths start at the working directory of the tests. Objects are models
+ * of fabric8, or maps.
  */
-public final class ServerOptions {
-    private final ObjectNode json = Host.JSON.createObjectNode();
-    private final ObjectNode setup = json.putObject("setup");
-    private final Map<String, WebhookServer.Handler> handlers = new HashMap<>();
+public final class ServerOptions extends ProtocolOptions<ServerOptions> {
+    /** The functions that answer webhooks, by their paths. */
+    final Map<String, Function<JsonNode, ObjectNode>> handlers = new HashMap<>();
 
     /** Makes options without any set. */
     public ServerOptions() {}
 
-    /** Installs the CustomResourceDefinitions in files, globs or folders, before all other objects. */
-    public ServerOptions crds(String... paths) {
-        return add(setup, "crds", paths);
-    }
-
-    /** Applies the objects in files, globs or folders, in their order. */
-    public ServerOptions manifests(String... paths) {
-        return add(setup, "manifests", paths);
-    }
-
-    /** Applies objects after the manifests: models of fabric8, or maps. */
-    public ServerOptions objects(Object... objects) {
-        for (Object object : objects) {
-            setup.withArray("objects").add(Fabric8.encode(object));
-        }
+    @Override
+    ServerOptions self() {
         return this;
-    }
-
-    /**
-     * Installs the webhook configurations in files, globs or folders after all other objects. The server calls the
-     * handlers of these options in place of their services.
-     */
-    public ServerOptions webhookManifests(String... paths) {
-        return add(setup, "webhookManifests", paths);
     }
 
     /**
@@ -76,88 +53,7 @@ public final class ServerOptions {
 
     /** Names a service in place of which the server calls the handlers, for configurations that are written later. */
     public ServerOptions webhookService(String namespace, String name) {
-        setup.withObject("/handler")
-                .withArray("services")
-                .addObject()
-                .put("namespace", namespace)
-                .put("name", name);
-        return this;
-    }
-
-    /** Adds a user with a client certificate, and with a context in the kubeconfig. */
-    public ServerOptions user(String name, String... groups) {
-        return add(setup.withArray("users").addObject().put("name", name), "groups", groups);
-    }
-
-    /** Records the decisions of admission, which {@link MiniapiServer#why} and the assertions need. */
-    public ServerOptions trace() {
-        setup.put("trace", true);
-        return this;
-    }
-
-    /** Sets a feature gate. */
-    public ServerOptions featureGate(String name, boolean on) {
-        json.withObject("/featureGates").put(name, on);
-        return this;
-    }
-
-    /** Makes the server behave as an earlier version of Kubernetes, such as 1.35. */
-    public ServerOptions emulatedVersion(String version) {
-        json.put("emulatedVersion", version);
-        return this;
-    }
-
-    /** Serves a group version such as resource.k8s.io/v1beta1, or doesn't. */
-    public ServerOptions runtimeConfig(String groupVersion, boolean served) {
-        json.withObject("/runtimeConfig").put(groupVersion, String.valueOf(served));
-        return this;
-    }
-
-    /** Enables admission plugins that are off by default. */
-    public ServerOptions enablePlugins(String... names) {
-        return add(json, "enablePlugins", names);
-    }
-
-    /** Disables admission plugins that are on by default. */
-    public ServerOptions disablePlugins(String... names) {
-        return add(json, "disablePlugins", names);
-    }
-
-    /** Runs controllers in the server. The name * stands for all, and -NAME excludes one. */
-    public ServerOptions controllers(String... names) {
-        return add(json, "controllers", names);
-    }
-
-    /** Runs workloads on a number of nodes, whose pods pretend to be ready: controllers, a scheduler and kubelets. */
-    public ServerOptions workloads(int nodes) {
-        json.withObject("/workloads").put("nodes", nodes);
-        return this;
-    }
-
-    /**
-     * Lets pods and nodes go through stages. A value is the absolute path of a file with kwok's Stages, or the name of a
-     * set of stages, such as crash-loop:app=web.
-     */
-    public ServerOptions stages(String... values) {
-        return add(json.withObject("/workloads"), "stages", values);
-    }
-
-    /**
-     * Runs workloads, and runs the containers of pods with the annotation {@code miniapi.dev/command} as processes of this
-     * machine, as the user of the test.
-     */
-    public ServerOptions runPods() {
-        json.withObject("/workloads").put("runPods", true);
-        return this;
-    }
-
-    /** Sets other flags of {@code miniapi serve}, as --name=value. */
-    public ServerOptions flags(String... flags) {
-        return add(json, "flags", flags);
-    }
-
-    private ServerOptions add(ObjectNode to, String field, String... values) {
-        Stream.of(values).forEach(to.withArray(field)::add);
+        setup.withObject("/handler").withArray("services").addPOJO(Map.of("namespace", namespace, "name", name));
         return this;
     }
 
@@ -165,13 +61,10 @@ public final class ServerOptions {
      * Returns the body of the request that starts a server whose handlers have an address, unless the options have
      * another one.
      */
-    JsonNode request(String address) {
+    ObjectNode request(String address) {
         ObjectNode request = json.deepCopy();
-        request.withObject("/setup/handler").putIfAbsent("address", TextNode.valueOf(address));
+        ObjectNode handler = request.withObject("/setup/handler");
+        handler.put("address", handler.path("address").asText(address));
         return request;
-    }
-
-    Map<String, WebhookServer.Handler> handlers() {
-        return handlers;
     }
 }

@@ -21,19 +21,13 @@ import java.util.function.Function;
 
 /** An HTTP server on a loopback port, which answers AdmissionReviews and ConversionReviews. The host adds TLS. */
 final class WebhookServer implements AutoCloseable {
-    /** Returns the response for the request of a review. */
-    @FunctionalInterface
-    interface Handler {
-        ObjectNode respond(JsonNode request);
-    }
-
-    /** The handlers by their paths. */
-    final Map<String, Handler> handlers;
+    /** The functions that return the response for the request of a review, by their paths. */
+    final Map<String, Function<JsonNode, ObjectNode>> handlers;
 
     private final HttpServer server;
     private final ExecutorService threads = Executors.newCachedThreadPool(WebhookServer::daemon);
 
-    WebhookServer(Map<String, Handler> handlers) {
+    WebhookServer(Map<String, Function<JsonNode, ObjectNode>> handlers) {
         this.handlers = new ConcurrentSkipListMap<>(handlers);
         try {
             server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
@@ -56,13 +50,13 @@ final class WebhookServer implements AutoCloseable {
         return "http://127.0.0.1:" + server.getAddress().getPort();
     }
 
-    static Handler of(Function<AdmissionRequest, AdmissionResponse> handler) {
+    static Function<JsonNode, ObjectNode> of(Function<AdmissionRequest, AdmissionResponse> handler) {
         return request -> Objects.requireNonNull(
                         handler.apply(new AdmissionRequest(request)), "the handler has returned null")
                 .json();
     }
 
-    static Handler of(BiFunction<ObjectNode, String, ObjectNode> handler) {
+    static Function<JsonNode, ObjectNode> of(BiFunction<ObjectNode, String, ObjectNode> handler) {
         return request -> {
             ObjectNode response = Host.JSON.createObjectNode();
             ArrayNode converted = response.putArray("convertedObjects");
@@ -79,7 +73,7 @@ final class WebhookServer implements AutoCloseable {
         String path = exchange.getRequestURI().getPath();
         try {
             ObjectNode review = (ObjectNode) Host.JSON.readTree(exchange.getRequestBody());
-            ObjectNode response = handlers.getOrDefault(path, this::missing).respond(review.path("request"));
+            ObjectNode response = handlers.getOrDefault(path, this::missing).apply(review.path("request"));
             review.set("response", response.set("uid", review.path("request").path("uid")));
             review.remove("request");
             exchange.getResponseHeaders().set("Content-Type", "application/json");
