@@ -1,6 +1,7 @@
+use std::env;
 use std::ffi::OsStr;
 use std::fs::{create_dir_all, remove_dir_all};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use miniapi::{Options, Server};
@@ -17,8 +18,11 @@ async fn starts() -> Result {
 #[test]
 #[cfg(target_os = "linux")]
 fn the_program_is_found() -> Result {
-    let program = std::env::var_os("MINIAPI").ok_or("the suite needs $MINIAPI")?;
-    let folder = std::env::temp_dir().join(format!("miniapi-rust-{}", std::process::id()));
+    let folders = env::var_os("PATH").unwrap_or_default();
+    let installed = env::split_paths(&folders).map(|folder| folder.join("miniapi"));
+    let program = env::var_os("MINIAPI").map(PathBuf::from).into_iter().chain(installed).find(|place| place.is_file());
+    let program = program.ok_or("the suite needs a program in $MINIAPI or on the PATH")?;
+    let folder = env::temp_dir().join(format!("miniapi-rust-{}", std::process::id()));
     let (cache, path, empty) = (folder.join("cache"), folder.join("path"), folder.join("empty"));
     let cached = cache.join("miniapi/fixture").join(concat!("v", env!("CARGO_PKG_VERSION")));
     for place in [&cached, &path] {
@@ -42,7 +46,7 @@ fn the_program_is_found() -> Result {
 
 /// Returns the output of a process that runs the test above.
 fn run(named: &OsStr, cache: &Path, path: &Path) -> Result<String> {
-    let output = Command::new(std::env::current_exe()?)
+    let output = Command::new(env::current_exe()?)
         .args(["--exact", "program::starts", "--ignored"])
         .env("MINIAPI", named)
         .env("XDG_CACHE_HOME", cache)
