@@ -77,6 +77,13 @@ const sharedCIDR = "10.128.0.0/10"
 // podCIDR returns the range of the pod addresses of the node with a number.
 func podCIDR(i int) string { return fmt.Sprintf("10.%d.%d.0/24", 244+i>>8, i&255) }
 
+// declaredFeatures are the features that a kubelet of Kubernetes 1.37 declares with the default gates, in the order of their
+// names.
+var declaredFeatures = []string{
+	"ExtendWebSocketsToKubelet", "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers",
+	"RestartAllContainersOnContainerExits",
+}
+
 // syncNode registers a node if it has to, plays the stages of the node, and renews its Lease.
 func (k *Kubelets) syncNode(ctx context.Context, name string) (time.Duration, error) {
 	if err := k.create(ctx, name); err != nil {
@@ -164,6 +171,7 @@ func (k *Kubelets) nodeStatus(node *corev1.Node, ready corev1.ConditionStatus) c
 	}
 	status.DaemonEndpoints.KubeletEndpoint.Port = port
 	status.Features = &corev1.NodeFeatures{SupplementalGroupsPolicy: new(true)}
+	status.DeclaredFeatures = declaredFeatures
 	if status.NodeInfo.KubeletVersion == "" {
 		status.NodeInfo = corev1.NodeSystemInfo{
 			Architecture:            runtime.GOARCH,

@@ -48,6 +48,7 @@ var plugins = []plugin{
 		afterItself: spreadAfterItself},
 	{name: "InterPodAffinity", filter: refusePodAffinity, score: scorePodAffinity, weight: 2, afterNode: podAffinityAfterNode,
 		afterPod: podAffinityAfterPod, afterItself: labelsChanged},
+	{name: "NodeDeclaredFeatures", filter: refuseUndeclared, afterNode: featuresAfterNode},
 	{name: "NodeResourcesBalancedAllocation", score: scoreBalancedAllocation, weight: 1},
 	{name: "ImageLocality", score: scoreImages, weight: 1},
 }

@@ -105,6 +105,15 @@ func disk(pod *corev1.Pod) {
 	pod.Spec.Volumes = []corev1.Volume{{Name: "d", VolumeSource: corev1.VolumeSource{AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "d"}}}}
 }
 
+// restartsAll needs a feature of the kubelet.
+func restartsAll(pod *corev1.Pod) {
+	pod.Spec.Containers[0].RestartPolicyRules = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestartAllContainers}}
+}
+
+func declaring(features ...string) func(*corev1.Node) {
+	return func(node *corev1.Node) { node.Status.DeclaredFeatures = features }
+}
+
 const zone, host = corev1.LabelTopologyZone, corev1.LabelHostname
 
 // Each plugin refuses the nodes that kube-scheduler's plugin refuses, with the same words.
@@ -154,6 +163,9 @@ func TestFilters(t *testing.T) {
 			term := &pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0]
 			term.MatchFields = append(term.MatchFields, corev1.NodeSelectorRequirement{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{"n2"}})
 		}), "", conflict},
+		{"feature", "the kubelet can't do what the pod needs", []runtime.Object{newNode("n1", declaring("A"))}, newPod("p", restartsAll),
+			"", one("node(s) didn't match Pod's required features", useless)},
+		{"declared feature", "the kubelet can do it", []runtime.Object{n1, newNode("n2", declaring("A", "RestartAllContainersOnContainerExits"))}, newPod("p", restartsAll), "n2", ""},
 		{"port", "another pod has it", []runtime.Object{n1, newPod("q", hostPort("", 8080), on("n1"))}, newPod("p", hostPort("127.0.0.1", 8080)),
 			"", one("node(s) didn't have free ports for the requested pod ports", noVictims)},
 		{"port of another address", "both addresses have the port", []runtime.Object{n1, newPod("q", hostPort("127.0.0.1", 8080), on("n1"))}, newPod("p", hostPort("127.0.0.2", 8080)), "n1", ""},

@@ -73,6 +73,8 @@ func TestRequeue(t *testing.T) {
 		{"taint removed", "the pod doesn't tolerate the taint", []runtime.Object{newNode("n1", tainted("k", corev1.TaintEffectNoSchedule))}, newPod("p"), patchNode(taint)},
 		{"label added", "the pod selects the label", []runtime.Object{newNode("n1")}, newPod("p", selectingNodes(map[string]string{zone: "a"})),
 			patchNode(fmt.Appendf(nil, `{"metadata":{"labels":{%q:"a"}}}`, zone))},
+		{"feature declared", "the kubelet is newer", []runtime.Object{newNode("n1")}, newPod("p", restartsAll),
+			patchNode([]byte(`{"status":{"declaredFeatures":["RestartAllContainersOnContainerExits"]}}`))},
 		{"uncordoned", "the node was unschedulable", []runtime.Object{newNode("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true })}, newPod("p"),
 			patchNode([]byte(`{"spec":{"unschedulable":false}}`))},
 		{"deleted pod", "its resources are free", []runtime.Object{newNode("n1"), newPod("q", cpu("3"), on("n1"))}, newPod("p", cpu("3")), deletePod},
