@@ -1,8 +1,10 @@
 """The program is found, or the error says what to do."""
 
 import os
+import platform
 import subprocess
 import sys
+import tarfile
 import venv
 from pathlib import Path
 
@@ -63,18 +65,26 @@ def test_other_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: 
         Host(program(tmp_path / "other", script))
 
 
-def test_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wheel with a program inside brings the command miniapi."""
+@pytest.mark.skipif(sys.platform != "linux" or platform.machine() != "x86_64", reason="installs the wheel of Linux")
+def test_wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wheels of a release bring the command miniapi."""
     monkeypatch.setenv("PATH", os.defpath)
-    monkeypatch.setenv("MINIAPI_WHEEL_PROGRAM", program(tmp_path / "built", "echo from the wheel"))
-    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(tmp_path)]
-    subprocess.run([*build, str(PROJECT)], check=True)
-    (wheel,) = tmp_path.glob("miniapi-*-py3-none-*.whl")
-    assert "-any" not in wheel.name
+    monkeypatch.setenv("PYTHON", sys.executable)
+    for system, name in [("linux_amd64", "miniapi"), ("windows_arm64", "miniapi.exe")]:
+        program(tmp_path / name, "echo from the wheel")
+        with tarfile.open(tmp_path / f"miniapi_1.2.3_{system}.tar.gz", "w:gz") as archive:
+            archive.add(tmp_path / name, name)
+    subprocess.run([PROJECT / "pack", "v1.2.3", tmp_path, tmp_path], check=True)
+    assert {built.name for built in tmp_path.glob("miniapi-*")} == {
+        "miniapi-1.2.3-py3-none-manylinux_2_17_x86_64.musllinux_1_1_x86_64.whl",
+        "miniapi-1.2.3-py3-none-win_arm64.whl",
+        "miniapi-1.2.3-py3-none-any.whl",
+        "miniapi-1.2.3.tar.gz",
+    }
     venv.create(tmp_path / "venv")
     python = str(tmp_path / "venv" / "bin" / "python")
     install = [sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-deps", "--no-index"]
-    subprocess.run([*install, str(wheel)], check=True)
+    subprocess.run([*install, *tmp_path.glob("*manylinux*.whl")], check=True)
     found = subprocess.run(
         [python, "-c", "from miniapi._program import find; print(find())"], check=True, capture_output=True, text=True
     ).stdout.strip()
