@@ -68,6 +68,10 @@ test-capi: ## Run the tests with Cluster API's own code, which are a separate mo
 test-clients: ## Run the suites of the clients for other languages
 	hack/test-clients.sh
 
+.PHONY: test-programs
+test-programs: ## Build the programs for arm64 and Windows, and run them under qemu-user and Wine
+	hack/test-programs.sh
+
 .PHONY: test-sample
 test-sample: ## Run Kubernetes' sample-apiserver behind miniapi, in a separate module
 	cd test/sampleapiserver && go test -timeout $(TIMEOUT) -run '$(RUN)' ./...
