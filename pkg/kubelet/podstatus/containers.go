@@ -81,8 +81,9 @@ func (c containers) restarts() bool {
 	if c.state.final || c.pod.DeletionTimestamp != nil {
 		return false
 	}
-	policy := c.pod.Spec.RestartPolicy
-	return policy == corev1.RestartPolicyAlways || policy == corev1.RestartPolicyOnFailure && c.state.container.Terminated.ExitCode != 0
+	return slices.ContainsFunc(c.pod.Spec.Containers, func(spec corev1.Container) bool {
+		return Restarts(c.pod, &spec, c.state.container.Terminated.ExitCode)
+	})
 }
 
 // ephemeral returns the state of an ephemeral container, which never waits for others.

@@ -5,7 +5,6 @@
 package podstatus
 
 import (
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -96,40 +95,44 @@ func phase(pod *corev1.Pod, status *corev1.PodStatus, final bool) corev1.PodPhas
 	if status.Phase == corev1.PodSucceeded || status.Phase == corev1.PodFailed {
 		return status.Phase
 	}
-	var pending, running, failed int
-	for _, c := range status.ContainerStatuses {
+	var pending, running, restarting, failed int
+	for i, c := range status.ContainerStatuses {
+		ended := c.State.Terminated
+		if c.State.Waiting != nil {
+			ended = c.LastTerminationState.Terminated
+		}
 		switch {
 		case c.State.Running != nil:
 			running++
-		case c.State.Terminated != nil && c.State.Terminated.ExitCode != 0,
-			c.State.Terminated == nil && c.LastTerminationState.Terminated != nil:
-			failed++
-		case c.State.Terminated == nil:
+			continue
+		case ended == nil:
 			pending++
+			continue
+		case ended.ExitCode != 0 || c.State.Waiting != nil:
+			failed++
+		}
+		if !final && Restarts(pod, &pod.Spec.Containers[i], ended.ExitCode) {
+			restarting++
 		}
 	}
-	neverRestarts := func(policies ...corev1.RestartPolicy) bool {
-		return final || slices.Contains(policies, pod.Spec.RestartPolicy)
-	}
 	switch {
-	case hasFailedInit(pod, status) && neverRestarts(corev1.RestartPolicyNever):
+	case hasFailedInit(pod, status, final):
 		return corev1.PodFailed
 	case pending > 0:
 		return corev1.PodPending
-	case running > 0:
+	case running > 0, restarting > 0:
 		return corev1.PodRunning
-	case failed > 0 && neverRestarts(corev1.RestartPolicyNever):
+	case failed > 0:
 		return corev1.PodFailed
-	case failed == 0 && neverRestarts(corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure):
-		return corev1.PodSucceeded
 	}
-	return corev1.PodRunning
+	return corev1.PodSucceeded
 }
 
-// hasFailedInit reports whether an init container has failed, so that the regular containers don't start.
-func hasFailedInit(pod *corev1.Pod, status *corev1.PodStatus) bool {
+// hasFailedInit reports whether an init container has failed and isn't restarted, so that the regular containers don't start.
+func hasFailedInit(pod *corev1.Pod, status *corev1.PodStatus, final bool) bool {
 	for i, c := range status.InitContainerStatuses {
-		if ended := c.State.Terminated; ended != nil && ended.ExitCode != 0 && !isRestartable(pod.Spec.InitContainers[i]) {
+		spec := pod.Spec.InitContainers[i]
+		if ended := c.State.Terminated; ended != nil && ended.ExitCode != 0 && !isRestartable(spec) && (final || !Restarts(pod, &spec, ended.ExitCode)) {
 			return true
 		}
 	}

@@ -107,6 +107,47 @@ func TestPhaseAndContainers(t *testing.T) {
 	}
 }
 
+func TestRestarts(t *testing.T) {
+	t.Parallel()
+	const in, notIn = corev1.ContainerRestartRuleOnExitCodesOpIn, corev1.ContainerRestartRuleOnExitCodesOpNotIn
+	rule := func(operator corev1.ContainerRestartRuleOnExitCodesOperator, codes ...int32) []corev1.ContainerRestartRule {
+		return []corev1.ContainerRestartRule{{
+			Action: corev1.ContainerRestartRuleActionRestart, ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: operator, Values: codes},
+		}}
+	}
+	never, onFailure := new(corev1.ContainerRestartPolicyNever), new(corev1.ContainerRestartPolicyOnFailure)
+	for _, test := range []struct {
+		name, reason string
+		pod          corev1.RestartPolicy
+		own          *corev1.ContainerRestartPolicy
+		rules        []corev1.ContainerRestartRule
+		code         int32
+		want         string // the phase of the pod
+	}{
+		{"pod", "the pod's policy counts", corev1.RestartPolicyAlways, nil, nil, 0, "Running"},
+		{"own policy", "it counts before that of the pod", corev1.RestartPolicyAlways, never, nil, 1, "Failed"},
+		{"own policy, success", "nothing is left to do", corev1.RestartPolicyAlways, onFailure, nil, 0, "Succeeded"},
+		{"rule", "the exit code is listed", corev1.RestartPolicyNever, never, rule(in, 42), 42, "Running"},
+		{"other code", "the exit code isn't listed", corev1.RestartPolicyNever, never, rule(in, 42), 1, "Failed"},
+		{"rule for others", "the exit code isn't listed", corev1.RestartPolicyNever, never, rule(notIn, 42), 1, "Running"},
+		{"listed for others", "the exit code is listed", corev1.RestartPolicyNever, never, rule(notIn, 42), 42, "Failed"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			pod := &corev1.Pod{
+				Spec: corev1.PodSpec{RestartPolicy: test.pod, Containers: []corev1.Container{{Name: "main", RestartPolicy: test.own, RestartPolicyRules: test.rules}}},
+				Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+					Name: "main", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: test.code}},
+				}}},
+			}
+			podstatus.Complete(pod, &pod.Status, true, false, addresses, time.Now())
+			if string(pod.Status.Phase) != test.want || podstatus.Restarts(pod, &pod.Spec.Containers[0], test.code) != (test.want == "Running") {
+				t.Errorf("%s: want the pod %s, got %s", test.reason, test.want, pod.Status.Phase)
+			}
+		})
+	}
+}
+
 // A pod that is in a state already keeps its status, so that nothing is written.
 func TestSameState(t *testing.T) {
 	t.Parallel()

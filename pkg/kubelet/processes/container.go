@@ -144,14 +144,7 @@ func (c *container) awaitStarted(ctx context.Context) bool {
 
 // restarts reports whether the container starts again after an end.
 func (c *container) restarts(code int32) bool {
-	switch policy := c.pod.start.Spec.RestartPolicy; {
-	case c.sidecar:
-		return true
-	case policy == corev1.RestartPolicyNever, c.init && code == 0:
-		return false
-	default:
-		return policy == corev1.RestartPolicyAlways || code != 0
-	}
+	return podstatus.Restarts(c.pod.start, c.spec, code) && (!c.init || c.sidecar || code != 0)
 }
 
 // run runs the container until it isn't restarted any more, or until ctx ends.
