@@ -3,6 +3,7 @@ package dev.miniapi.junit5;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.sun.net.httpserver.HttpContext;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
@@ -12,6 +13,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.NoSuchElementException;
 import java.util.Objects;
+import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.ExecutorService;
@@ -19,25 +21,37 @@ import java.util.concurrent.Executors;
 import java.util.function.BiFunction;
 import java.util.function.Function;
 
-/** An HTTP server on a loopback port, which answers AdmissionReviews and ConversionReviews. The host adds TLS. */
+/**
+ * The handlers of the webhooks of a server, at a path of an HTTP server on a loopback port, which answers
+ * AdmissionReviews and ConversionReviews for all servers of this process. The host adds TLS.
+ */
 final class WebhookServer implements AutoCloseable {
+    private static HttpServer http;
+
     /** The functions that return the response for the request of a review, by their paths. */
     final Map<String, Function<JsonNode, ObjectNode>> handlers;
 
-    private final HttpServer server;
-    private final ExecutorService threads = Executors.newCachedThreadPool(WebhookServer::daemon);
+    private final HttpContext context;
 
     WebhookServer(Map<String, Function<JsonNode, ObjectNode>> handlers) {
         this.handlers = new ConcurrentSkipListMap<>(handlers);
-        try {
-            server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
-            server.createContext("/", this::answer);
-            server.setExecutor(threads);
-        } catch (IOException e) {
-            throw new MiniapiException("serving webhooks: " + e.getMessage(), e);
+        context = http().createContext("/" + UUID.randomUUID(), this::answer);
+    }
+
+    /** Returns the HTTP server. The first call starts it. */
+    private static synchronized HttpServer http() {
+        if (http == null) {
+            try {
+                http = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+            } catch (IOException e) {
+                throw new MiniapiException("serving webhooks: " + e.getMessage(), e);
+            }
+            ExecutorService threads = Executors.newCachedThreadPool(WebhookServer::daemon);
+            http.setExecutor(threads);
+            // The thread that accepts connections is a daemon only if the thread that starts it is one.
+            CompletableFuture.runAsync(http::start, threads).join();
         }
-        // The thread that accepts connections is a daemon only if the thread that starts it is one.
-        CompletableFuture.runAsync(server::start, threads).join();
+        return http;
     }
 
     private static Thread daemon(Runnable run) {
@@ -47,7 +61,7 @@ final class WebhookServer implements AutoCloseable {
     }
 
     String address() {
-        return "http://127.0.0.1:" + server.getAddress().getPort();
+        return "http://127.0.0.1:" + http().getAddress().getPort() + context.getPath();
     }
 
     static Function<JsonNode, ObjectNode> of(Function<AdmissionRequest, AdmissionResponse> handler) {
@@ -70,7 +84,8 @@ final class WebhookServer implements AutoCloseable {
     }
 
     private void answer(HttpExchange exchange) throws IOException {
-        String path = exchange.getRequestURI().getPath();
+        String called = exchange.getRequestURI().getPath();
+        String path = called.substring(context.getPath().length());
         try {
             ObjectNode review = (ObjectNode) Host.JSON.readTree(exchange.getRequestBody());
             ObjectNode response = handlers.getOrDefault(path, this::missing).apply(review.path("request"));
@@ -99,7 +114,6 @@ final class WebhookServer implements AutoCloseable {
 
     @Override
     public void close() {
-        server.stop(0);
-        threads.shutdown();
+        http().removeContext(context);
     }
 }
