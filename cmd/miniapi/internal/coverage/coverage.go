@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/miniapi-dev/miniapi/pkg/admission/admissionpolicy/subexpressions"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests/source"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
@@ -91,7 +92,9 @@ type object struct {
 	byPath map[string]*Point
 	// conditions are the points of the conditions within an expression, by the path of the expression.
 	conditions map[string][]*Point
-	rules      []schemaRule
+	// parsed are the expressions by their paths.
+	parsed map[string]*subexpressions.Expression
+	rules  []schemaRule
 }
 
 // New returns a coverage without objects.
@@ -145,7 +148,7 @@ func (c *Coverage) object(of manifests.Object) *object {
 	if build == nil {
 		return nil
 	}
-	o := &object{Object: of, byPath: map[string]*Point{}, conditions: map[string][]*Point{}}
+	o := &object{Object: of, byPath: map[string]*Point{}, conditions: map[string][]*Point{}, parsed: map[string]*subexpressions.Expression{}}
 	if o.place = c.files.Find(of.File, of.GetKind(), of.GetName()); o.place == nil {
 		return nil // a kustomization has changed the name
 	}

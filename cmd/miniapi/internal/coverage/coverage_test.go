@@ -27,6 +27,16 @@ webhooks:
   - {name: first, expression: request.name != 'a'}
 `
 
+const conditional = `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: checks}
+webhooks:
+- name: pods.example.com
+  matchConditions:
+  - {name: first, expression: "request.resource.resource == 'pods' && object.metadata.name != 'a'"}
+  - {name: second, expression: "has(object.metadata.labels) || authorizer.group('').resource('pods').check('get').allowed()"}
+`
+
 const definition = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: rules.example.com}
@@ -91,8 +101,10 @@ func TestAdd(t *testing.T) {
 	matches := trace.Verdict{Reason: trace.Matched, Field: "webhooks[0].rules[0]"}
 	rule := trace.Kind{Group: "example.com", Version: "v1", Kind: "Rule"}
 	const (
-		ofSpec  = "spec.versions[0].schema.openAPIV3Schema.properties.spec.x-kubernetes-validations[0].rule: "
-		ofItems = "spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.list.items.x-kubernetes-validations[0].rule: "
+		ofFirst  = "webhooks[0].matchConditions[0].expression: "
+		ofSecond = "webhooks[0].matchConditions[1].expression: "
+		ofSpec   = "spec.versions[0].schema.openAPIV3Schema.properties.spec.x-kubernetes-validations[0].rule: "
+		ofItems  = "spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.list.items.x-kubernetes-validations[0].rule: "
 	)
 	for _, test := range []struct {
 		name, reason, manifest string
@@ -131,6 +143,16 @@ func TestAdd(t *testing.T) {
 				"webhooks[0]: never called", "webhooks[0].rules[0].operations[0]: no case has the operation *",
 				"webhooks[0].rules[0].resources[0]: no case is for pods", "webhooks[0].rules[0].resources[1]: no case is for pods/*",
 				"webhooks[0].namespaceSelector: no case is ruled out", "webhooks[0].objectSelector: no case is ruled out", "webhooks[0].matchConditions[0].expression: never true"}},
+		{"conditions of a called webhook", "the review has the values", conditional, pods,
+			trace.Admission{Steps: []*trace.Step{called(trace.Verdict{Reason: trace.Matched}, &trace.Call{
+				Request: json.RawMessage(`{"request": {"resource": {"resource": "pods"}, "object": {"metadata": {"name": "b", "labels": {}}}}}`)})}}, []string{
+				ofFirst + "never false", ofFirst + "never false", ofFirst + "never false", ofSecond + "never false", ofSecond + "never false", ofSecond + "never evaluated"}},
+		{"conditions of a webhook that isn't called", "the object of the request has the values", conditional, pods,
+			trace.Admission{Object: json.RawMessage(`{"metadata": {"name": "a"}}`), Steps: []*trace.Step{called(trace.Verdict{Reason: trace.MatchConditionFalse, Field: "webhooks[0].matchConditions[0] (first)"}, nil)}}, []string{
+				"webhooks[0]: never called", ofFirst + "never true", ofFirst + "never false", ofFirst + "never true", ofSecond + "never evaluated", ofSecond + "never evaluated", ofSecond + "never evaluated"}},
+		{"condition about the authorizer", "it has no value here, and counts as recorded", conditional, pods,
+			trace.Admission{Object: json.RawMessage(`{"metadata": {"name": "b"}}`), Steps: []*trace.Step{called(trace.Verdict{Reason: trace.MatchConditionFalse, Field: "webhooks[0].matchConditions[1] (second)"}, nil)}}, []string{
+				"webhooks[0]: never called", ofFirst + "never false", ofFirst + "never false", ofFirst + "never false", ofSecond + "never true", ofSecond + "never evaluated", ofSecond + "never evaluated"}},
 		{"valid object", "a transition rule needs an old object, and the other one an element", definition, trace.Resource{},
 			trace.Admission{Kind: rule, Validation: &trace.Validation{}, Admitted: json.RawMessage(`{"spec":{"a":1,"list":["xy"]}}`)}, []string{
 				"spec.versions[0].schema.openAPIV3Schema.properties.spec.x-kubernetes-validations[0].rule: never evaluated",

@@ -69,6 +69,7 @@ func (o *object) expression(path source.Path, outcomes []*Outcome) {
 	if err != nil {
 		return // the server evaluates it to an error
 	}
+	o.parsed[whole.Field] = parsed
 	for _, c := range parsed.Conditions {
 		var p *Point // nil for a condition whose outcomes are those of the whole
 		if !c.Whole || !whole.boolean() {
@@ -103,10 +104,7 @@ func (o *object) webhooks() {
 	o.each(source.Path{"webhooks"}, func(at source.Path) {
 		o.byPath[at.String()] = o.point(at, o.place.Line(at.With("name")), "", use("never called"))
 		o.constraints(at, "rules")
-		o.each(at.With("matchConditions"), func(condition source.Path) {
-			path := condition.With("expression")
-			o.byPath[path.String()] = o.point(path, o.place.LineOf(path, 0), "", truth())
-		})
+		o.each(at.With("matchConditions"), func(condition source.Path) { o.expression(condition.With("expression"), truth()) })
 	})
 }
 

@@ -67,18 +67,14 @@ func FieldOf(recorded string) string {
 	return path
 }
 
-// reachWebhook counts what a request reached of a webhook. The record has the first match condition that is false.
+// reachWebhook counts what a request reached of a webhook.
 func (o *object) reachWebhook(request *trace.Request, pass *trace.Admission, w *trace.Webhook) {
 	at := source.Path{"webhooks", w.Index}
 	o.reachConstraints(at, w.Verdict, request, pass)
-	switch {
-	case w.Verdict.Reason == trace.MatchConditionFalse:
-		path, _, _ := strings.Cut(w.Verdict.Field, " (")
-		o.count(path+".expression", isFalse)
-	case w.Call != nil:
+	if w.Call != nil {
 		o.count(at.String(), reached)
-		o.each(at.With("matchConditions"), func(condition source.Path) { o.count(condition.With("expression").String(), isTrue) })
 	}
+	o.reachMatchConditions(request, pass, w)
 }
 
 // unselected are the reasons of verdicts that don't say whether selectors match: rules are compared first.

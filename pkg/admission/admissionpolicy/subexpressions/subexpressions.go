@@ -118,6 +118,8 @@ func (e *Expression) instrument(root ast.Expr) {
 
 // Values are the values of the parts in one evaluation.
 type Values struct {
+	// Result is the value of the whole, or nil if the evaluation failed.
+	Result ref.Val
 	// Parts are the values of the evaluated parts that explain the value of the whole, in the order of the text.
 	Parts []Value
 	// Conditions are the outcomes of the conditions, by the index of the condition.
@@ -138,9 +140,10 @@ type Outcome struct{ True, False int }
 // Evaluate evaluates the expression with the variables of an activation, and returns the values of its parts.
 func (e *Expression) Evaluate(ctx context.Context, variables interpreter.Activation) Values {
 	values := &observed{of: make([][]ref.Val, len(e.nodes))}
-	// The result is known, and an error is the value of a part.
-	_, _, _ = e.program.ContextEval(ctx, interpreter.NewHierarchicalActivation(variables, values))
 	result := Values{Conditions: make([]Outcome, len(e.Conditions))}
+	if whole, _, err := e.program.ContextEval(ctx, interpreter.NewHierarchicalActivation(variables, values)); err == nil { // otherwise, the error is the value of a part
+		result.Result = whole
+	}
 	for i := range e.Conditions {
 		for _, value := range values.of[i] {
 			switch value {
