@@ -89,7 +89,7 @@ func (r *reached) policy(name string, p *trace.Policy, of *variables) {
 		for _, e := range b.Evaluations {
 			for _, x := range e.Expressions {
 				at := r.visit(name, p.Kind+"/"+p.Name+" "+coverage.FieldOf(x.Field), false)
-				at.inputs = append(at.inputs, &input{variables: of, policy: p, param: e.Param, recorded: x})
+				at.inputs = append(at.inputs, &input{of, p.Verdict.As != nil, e.Param, x.Value})
 			}
 		}
 	}

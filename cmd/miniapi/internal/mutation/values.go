@@ -23,24 +23,22 @@ import (
 // original expression, the server would answer the request as before, so the case needn't run. An expression that needs what
 // the record lacks, such as the authorizer, has no value here, and the case runs.
 
-// variables are the variables of the expressions of validating policies in a pass of a request through admission.
-type variables struct {
-	pass   *trace.Admission
-	decode func() map[string]any
-}
+// variables are the variables of the expressions of validating policies in a pass of a request through admission. They don't hold
+// the record, which is much larger.
+type variables struct{ decode func() map[string]any }
 
 func newVariables(request *trace.Request, pass *trace.Admission) *variables {
-	return &variables{pass, sync.OnceValue(func() map[string]any {
-		object := pass.Admitted
-		if object == nil {
-			object = pass.Object
-		}
-		known := map[string]any{
-			// A name with dots is that of an attribute. An expression with another attribute of the request has no value.
-			"request.operation": pass.Operation, "request.name": pass.Name, "request.namespace": pass.Namespace,
-			"request.userInfo.username": request.User.Name, "request.userInfo.groups": request.User.Groups,
-		}
-		for name, text := range map[string]json.RawMessage{"object": object, "oldObject": pass.OldObject} {
+	objects := map[string]json.RawMessage{"object": pass.Admitted, "oldObject": pass.OldObject}
+	if pass.Admitted == nil {
+		objects["object"] = pass.Object
+	}
+	known := map[string]any{
+		// A name with dots is that of an attribute. An expression with another attribute of the request has no value.
+		"request.operation": pass.Operation, "request.name": pass.Name, "request.namespace": pass.Namespace,
+		"request.userInfo.username": request.User.Name, "request.userInfo.groups": request.User.Groups,
+	}
+	return &variables{sync.OnceValue(func() map[string]any {
+		for name, text := range objects {
 			if value, complete := decoded(text); complete {
 				known[name] = value
 			}
@@ -60,9 +58,11 @@ func decoded(text json.RawMessage) (value any, complete bool) {
 // input is a recorded evaluation of an expression.
 type input struct {
 	*variables
-	policy   *trace.Policy
-	param    *trace.Param
-	recorded *trace.Expression
+	// converted is true if the policy matched by another version of the resource, which the record doesn't have.
+	converted bool
+	param     *trace.Param
+	// value is the recorded value of the expression.
+	value string
 }
 
 // alternatives are the programs of an expression and of its mutation, and those of the policy's variables.
@@ -114,7 +114,7 @@ func program(expression string) (celgo.Program, error) {
 // changes reports whether the mutated expression has, or may have, another value than the original one.
 func (m *Mutation) changes(in *input) bool {
 	all := m.alternatives()
-	if all == nil || in.policy.Verdict.As != nil {
+	if all == nil || in.converted {
 		return true
 	}
 	known, err := in.activation(all.variables)
@@ -122,7 +122,7 @@ func (m *Mutation) changes(in *input) bool {
 		return true
 	}
 	before, _, err := all.original.Eval(known)
-	if _, isBool := before.(types.Bool); err != nil || isBool && fmt.Sprint(before) != in.recorded.Value {
+	if _, isBool := before.(types.Bool); err != nil || isBool && fmt.Sprint(before) != in.value {
 		return true
 	}
 	after, _, err := all.mutated.Eval(known)

@@ -41,7 +41,7 @@ func TestChanges(t *testing.T) {
 			m.alternatives = func() *alternatives { return m.compile(policy(test.original)) }
 			got := m.changes(&input{
 				variables: newVariables(&trace.Request{}, &trace.Admission{Operation: "CREATE", Admitted: json.RawMessage(test.object)}),
-				policy:    &trace.Policy{}, param: &trace.Param{Object: json.RawMessage(`{"limit": 5}`)}, recorded: &trace.Expression{Value: test.recorded},
+				param:     &trace.Param{Object: json.RawMessage(`{"limit": 5}`)}, value: test.recorded,
 			})
 			if got != test.want {
 				t.Errorf("%s: want %t, got %t", test.reason, test.want, got)
