@@ -108,6 +108,7 @@ func TestCommandsInRunningPods(t *testing.T) {
 		{"terminal", "a client with a terminal has one here", `test -t 0 && until test "$(stty size)" = "40 100"; do sleep 0.1; done; echo $TERM`, "xterm\r\n", true},
 		{"pipes", "a client without a terminal has none", `test -t 0 || echo none`, "none\n", false},
 		{"services", "the variables have the addresses of Services", `echo $WEB_PORT ${KUBERNETES_SERVICE_HOST%%.*}`, "tcp://10.0.0.7:80 127\n", false},
+		{"read-only volume", "no mount of the account can be written", `grep serviceaccount /proc/self/mountinfo | grep -vc ' ro,'; true`, "0\n", false},
 		{"volume", "a path of the machine is mounted, and the pod has a folder in it", `echo here > /data/file && cat /data/file`, "here\n", false},
 	} {
 		streams := remotecommand.StreamOptions{Tty: test.terminal}

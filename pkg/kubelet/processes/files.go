@@ -22,6 +22,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/kubelet/processes/environment"
 	"github.com/miniapi-dev/miniapi/pkg/kubelet/processes/group"
+	"github.com/miniapi-dev/miniapi/pkg/kubelet/processes/podfiles"
 )
 
 // accountMount is the path at which containers have the token of their service account.
@@ -42,7 +43,7 @@ func (c *container) view(variables map[string]string) (group.View, error) {
 		if err != nil {
 			return view, err
 		}
-		view.Binds = append(view.Binds, group.Bind{From: from, To: m.MountPath})
+		view.Binds = append(view.Binds, group.Bind{From: from, To: m.MountPath, ReadOnly: m.ReadOnly || podfiles.ReadOnly(c.pod.start, m.Name)})
 	}
 	if path := c.spec.TerminationMessagePath; path != "" {
 		view.Binds = append(view.Binds, group.Bind{From: c.messagePath(), To: path})

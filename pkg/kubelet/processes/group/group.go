@@ -258,6 +258,8 @@ type View struct {
 type Bind struct {
 	From string `json:"from"`
 	To   string `json:"to"`
+	// ReadOnly keeps the group from changing it.
+	ReadOnly bool `json:"readOnly,omitempty"`
 }
 
 // Resolve returns the path of this machine for a path in the view, or false if no bind leads there.

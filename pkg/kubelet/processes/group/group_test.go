@@ -73,7 +73,7 @@ func TestExitCodes(t *testing.T) {
 
 func TestResolve(t *testing.T) {
 	t.Parallel()
-	view := View{Binds: []Bind{{"/a", "/etc/app"}, {"/b", "/etc/app/tls"}}}
+	view := View{Binds: []Bind{{From: "/a", To: "/etc/app"}, {From: "/b", To: "/etc/app/tls"}}}
 	for _, test := range []struct{ name, path, want, reason string }{
 		{"itself", "/etc/app", "/a", "a bind"},
 		{"below", "/etc/app/x/y", "/a/x/y", "a path in a bind"},

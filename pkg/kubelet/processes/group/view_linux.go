@@ -129,6 +129,14 @@ func (m *mounter) mount() error {
 			return fmt.Errorf("mounting %s at %s: %w", b.From, b.To, err)
 		}
 	}
+	for _, b := range m.Binds { // now that other binds may lie in it
+		if !b.ReadOnly {
+			continue
+		}
+		if err := makeReadOnly(b.To); err != nil {
+			return fmt.Errorf("making the mount at %s read-only: %w", b.To, err)
+		}
+	}
 	return nil
 }
 
@@ -264,6 +272,22 @@ func touch(path string) error {
 		return err
 	}
 	return file.Close()
+}
+
+// statRelatime is MS_RELATIME in the flags of statfs. The other flags have the same values there.
+const statRelatime = 0x1000
+
+// makeReadOnly makes a mount read-only. It keeps the other flags of the mount, which a user namespace may not change.
+func makeReadOnly(at string) error {
+	var stat unix.Statfs_t
+	if err := unix.Statfs(at, &stat); err != nil {
+		return err
+	}
+	flags := uintptr(stat.Flags) & (unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_NOATIME | unix.MS_NODIRATIME)
+	if stat.Flags&statRelatime != 0 {
+		flags |= unix.MS_RELATIME
+	}
+	return unix.Mount("", at, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|flags, "")
 }
 
 func bindMount(from, to string) error {

@@ -60,3 +60,36 @@ func TestView(t *testing.T) {
 		})
 	}
 }
+
+// A bind may be read-only. Another one may lie in it.
+func TestReadOnlyBinds(t *testing.T) {
+	t.Parallel()
+	g, folder := newGroups(t)
+	if err := g.HasViews(); err != nil {
+		t.Skip(err)
+	}
+	for _, name := range []string{"read", "written"} {
+		if err := os.Mkdir(filepath.Join(folder, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	view := &View{Folder: filepath.Join(folder, "view"), Binds: []Bind{
+		{From: filepath.Join(folder, "read"), To: "/made-up", ReadOnly: true}, {From: filepath.Join(folder, "written"), To: "/made-up/written"},
+	}}
+	for _, test := range []struct {
+		name, reason, path string
+		want               int
+	}{
+		{"read-only", "the mount is read-only", "/made-up/file", 2},
+		{"writable", "the mount in it isn't", "/made-up/written/file", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var errs bytes.Buffer
+			code, err := g.Run(t.Context(), Command{Args: []string{"sh", "-c", ": > " + test.path}, View: view, Stderr: &errs})
+			if err != nil || code != test.want || test.want != 0 && !strings.Contains(errs.String(), "Read-only file system") {
+				t.Errorf("%s: want the code %d, got %d, %q and %v", test.reason, test.want, code, errs.String(), err)
+			}
+		})
+	}
+}

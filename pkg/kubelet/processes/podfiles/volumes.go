@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -93,6 +94,14 @@ func projectionsOf(volume *corev1.Volume) ([]corev1.VolumeProjection, *int32) {
 		return append([]corev1.VolumeProjection{}, volume.Projected.Sources...), volume.Projected.DefaultMode
 	}
 	return nil, nil
+}
+
+// ReadOnly reports whether containers can't change a volume of a pod, because its files come from the cluster.
+func ReadOnly(pod *corev1.Pod, name string) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(volume corev1.Volume) bool {
+		projections, _ := projectionsOf(&volume)
+		return volume.Name == name && projections != nil
+	})
 }
 
 // Given reports whether a process gets what a volume stands for. Other volumes are empty folders in its place.
