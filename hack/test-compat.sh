@@ -66,7 +66,7 @@ quietly() {
 }
 
 cd "$work"
-GOBIN=$work/bin quietly go install "$main/cmd/miniapi@$version"
+GOBIN=$work/bin GOGC=400 quietly go install "$main/cmd/miniapi@$version"
 bin/miniapi version >/dev/null
 echo "ok	go install $main/cmd/miniapi@VERSION"
 
