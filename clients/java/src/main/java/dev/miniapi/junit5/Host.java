@@ -37,12 +37,7 @@ final class Host {
     /** Returns the host for a server with these options. It is started if it doesn't run yet. */
     static synchronized Host of(JsonNode options) {
         List<JsonNode> settings = List.of(options.path("featureGates"), options.path("emulatedVersion"));
-        Host host = HOSTS.get(settings);
-        if (host == null || !host.process.isAlive()) {
-            host = new Host();
-            HOSTS.put(settings, host);
-        }
-        return host;
+        return HOSTS.compute(settings, (key, host) -> host != null && host.process.isAlive() ? host : new Host());
     }
 
     private Host() {
