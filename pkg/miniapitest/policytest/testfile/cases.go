@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/requests"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
 )
 
 // The verdicts of an expectation.
@@ -157,6 +159,10 @@ func (f *File) planned(c *Case, request Request, object *unstructured.Unstructur
 	}
 	if p.Expect.Verdict == Allowed && p.Expect.By+p.Expect.Expression != "" {
 		return nil, f.fail(c.Line, field+".expect", "by and expression are for a case that expects denied: leave them out, or expect denied")
+	}
+	if kind, _, named := strings.Cut(p.Expect.By, "/"); named && trace.PluginOf(kind) == "" {
+		return nil, f.Fail(field+".expect.by", fmt.Errorf("%q: must begin with %s, %s, %s or %s, or be the name of an admission plugin, validation or authorization",
+			p.Expect.By, trace.ValidatingPolicy, trace.MutatingPolicy, trace.ValidatingConfiguration, trace.MutatingConfiguration))
 	}
 	if err := f.patched(p, request, field); err != nil {
 		return nil, err

@@ -90,6 +90,8 @@ func TestErrors(t *testing.T) {
 			"test.yaml:4: cases[0].object: apiVersion and kind must be set"},
 		{"an allowed case with a policy", "nobody denies it", head + "cases:\n- {name: a, object: pod.yaml, expect: {verdict: allowed, by: ValidatingAdmissionPolicy/p}}\n",
 			"test.yaml:4: cases[0].expect: by and expression are for a case that expects denied"},
+		{"denied by an unknown kind", "no policy has the kind", head + "cases:\n- name: a\n  object: pod.yaml\n  expect:\n    verdict: denied\n    by: ValidatingPolicy/p\n",
+			`test.yaml:8: cases[0].expect.by: "ValidatingPolicy/p": must begin with ValidatingAdmissionPolicy, `},
 		{"two patches", "a request has one body", head + "cases:\n- {name: a, object: pod.yaml, patch: {merge: {a: b}, json: []}, expect: allowed}\n",
 			"test.yaml:4: cases[0].patch: must have one of merge, strategic and json, got 2"},
 		{"no patch", "a request has one body", head + "cases:\n- {name: a, object: pod.yaml, patch: {}, expect: allowed}\n",
