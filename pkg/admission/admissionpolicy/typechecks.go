@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -59,6 +60,10 @@ func newTypeChecks(client kubernetes.Interface, mapper meta.RESTMapper, schemas 
 	return c
 }
 
+// settling is the time from a change of a policy to its check. A policy that changes again or is deleted within it, as many do in
+// tests, costs one check or none: a check resolves the schemas of all types that the policy matches.
+const settling = 200 * time.Millisecond
+
 // run checks changed policies until ctx ends.
 func (c *typeChecks) run(ctx context.Context) {
 	stop := context.AfterFunc(ctx, c.queue.ShutDown)
@@ -67,6 +72,12 @@ func (c *typeChecks) run(ctx context.Context) {
 		name, shutdown := c.queue.Get()
 		if shutdown {
 			return
+		}
+		if c.queue.Len() == 0 {
+			select {
+			case <-time.After(settling):
+			case <-ctx.Done():
+			}
 		}
 		if err := c.check(ctx, name); err != nil && ctx.Err() == nil {
 			// Don't repeat a failed check now: the next change of the policy repeats it.
