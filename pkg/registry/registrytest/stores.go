@@ -6,6 +6,7 @@ package registrytest
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -21,14 +22,15 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// Stores are the storages of the kinds in a table.
+// Stores are the storages of the kinds in a table. Parallel tests may share them.
 type Stores struct {
-	*registry.Stores
 	// Context is the context of a request in the namespace "ns".
 	Context context.Context
 
-	t     *testing.T
-	table *registry.Table
+	t       *testing.T
+	table   *registry.Table
+	opening *sync.Mutex // held while a storage is opened
+	stores  *registry.Stores
 }
 
 // Start starts an etcd, which several servers of a test may share. It stops with the test.
@@ -59,7 +61,7 @@ func On(t *testing.T, member *storage.Member, table *registry.Table, deps regist
 	deps.Written = func(schema.GroupResource, runtime.Object) {}
 	stores := table.Stores(deps)
 	t.Cleanup(stores.Destroy)
-	return Stores{Stores: stores, Context: genericapirequest.WithNamespace(t.Context(), "ns"), t: t, table: table}
+	return Stores{Context: genericapirequest.WithNamespace(t.Context(), "ns"), t: t, table: table, opening: &sync.Mutex{}, stores: stores}
 }
 
 // RESTOptions returns the storage options of a table's resources on the etcd "member". There are no watch caches.
@@ -90,7 +92,9 @@ func (u uncached) GetRESTOptions(resource schema.GroupResource, _ runtime.Object
 // Store returns the store of a resource.
 func (s Stores) Store(resource schema.GroupResource) *registry.Storage {
 	s.t.Helper()
-	store, err := s.Of(resource)
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	store, err := s.stores.Of(resource)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -100,7 +104,9 @@ func (s Stores) Store(resource schema.GroupResource) *registry.Storage {
 // Storage returns the storage of a resource or a subresource, by its path, such as "pods/eviction".
 func (s Stores) Storage(resource schema.GroupResource, path string) rest.Storage {
 	s.t.Helper()
-	served, err := s.Served(resource)
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	served, err := s.stores.Served(resource)
 	if err != nil {
 		s.t.Fatal(err)
 	}
