@@ -8,7 +8,7 @@ export TMPDIR=${TMPDIR:-/tmp}
 root=$(realpath "$(dirname "$0")/..")/bin/wine-trixie
 if [[ ! -d $root ]]; then
 	rm -rf "$root.partial"
-	mmdebstrap --quiet --variant=minbase --include=wine64 trixie "$root.partial" "deb http://deb.debian.org/debian trixie main"
+	mmdebstrap --quiet --variant=minbase --include=wine64 trixie "$root.partial"
 	mv "$root.partial" "$root"
 fi >&2
 mkdir -p "$root$TMPDIR"
