@@ -48,31 +48,18 @@ func serveLease(t *testing.T, written func(coordinationv1.Lease)) *httptest.Serv
 	return server
 }
 
-// A server ends what goes on without the work of its controllers before it gives the Lease up.
-func TestTheLeaseIsGivenUpLast(t *testing.T) {
-	t.Parallel()
-	var lost atomic.Bool
-	worked, released := make(chan struct{}), make(chan bool, 1)
-	leases := serveLease(t, func(lease coordinationv1.Lease) {
-		if ptr.Deref(lease.Spec.HolderIdentity, "") == "" {
-			released <- lost.Load()
-		}
-	})
+// startShared starts the controllers of one of several servers, with a component.
+func startShared(t *testing.T, leases *httptest.Server, catchUp func(context.Context) error, add func(*controllers.Host)) *controllers.Set {
+	t.Helper()
 	set, err := controllers.New(t.Context(), nil, controllers.Environment{
 		ConfigOf: func(string) *rest.Config {
 			return &rest.Config{Host: leases.URL, ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON}}
 		},
 		Informers: informers.NewSharedInformerFactory(fake.NewClientset(), 0),
 		Shared:    true,
-		CatchUp:   func(context.Context) error { return nil },
-		Components: []controllers.Component{{Name: "kubelet", Add: func(h *controllers.Host) error {
-			h.OnLoss(func() { lost.Store(true) })
-			h.Runner.Go(func() {
-				_ = h.Runner.Do(h.Runner.Life(), func(context.Context) error {
-					close(worked)
-					return nil
-				})
-			})
+		CatchUp:   catchUp,
+		Components: []controllers.Component{{Name: "component", Add: func(h *controllers.Host) error {
+			add(h)
 			return nil
 		}}},
 	})
@@ -83,6 +70,33 @@ func TestTheLeaseIsGivenUpLast(t *testing.T) {
 	if err := set.Start(); err != nil {
 		t.Fatal(err)
 	}
+	return set
+}
+
+// work calls f as soon as the server may work.
+func work(h *controllers.Host, f func()) {
+	h.Runner.Go(func() {
+		_ = h.Runner.Do(h.Runner.Life(), func(context.Context) error {
+			f()
+			return nil
+		})
+	})
+}
+
+// A server ends what goes on without the work of its controllers before it gives the Lease up.
+func TestTheLeaseIsGivenUpLast(t *testing.T) {
+	t.Parallel()
+	var lost atomic.Bool
+	worked, released := make(chan struct{}), make(chan bool, 1)
+	leases := serveLease(t, func(lease coordinationv1.Lease) {
+		if ptr.Deref(lease.Spec.HolderIdentity, "") == "" {
+			released <- lost.Load()
+		}
+	})
+	set := startShared(t, leases, func(context.Context) error { return nil }, func(h *controllers.Host) {
+		h.OnLoss(func() { lost.Store(true) })
+		work(h, func() { close(worked) })
+	})
 	<-worked
 	set.Leave(t.Context())
 	if !<-released {
@@ -97,39 +111,16 @@ func TestTheNextServerCatchesUpBeforeItWorks(t *testing.T) {
 	leases := serveLease(t, func(coordinationv1.Lease) {})
 	var caughtUp atomic.Bool
 	called, stored, worked := make(chan struct{}), make(chan struct{}), make(chan bool, 1)
-	set, err := controllers.New(t.Context(), nil, controllers.Environment{
-		ConfigOf: func(string) *rest.Config {
-			return &rest.Config{Host: leases.URL, ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON}}
-		},
-		Informers: informers.NewSharedInformerFactory(fake.NewClientset(), 0),
-		Shared:    true,
-		CatchUp: func(ctx context.Context) error {
-			close(called)
-			select {
-			case <-stored:
-				caughtUp.Store(true)
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		},
-		Components: []controllers.Component{{Name: "scheduler", Add: func(h *controllers.Host) error {
-			h.Runner.Go(func() {
-				_ = h.Runner.Do(h.Runner.Life(), func(context.Context) error {
-					worked <- caughtUp.Load()
-					return nil
-				})
-			})
+	startShared(t, leases, func(ctx context.Context) error {
+		close(called)
+		select {
+		case <-stored:
+			caughtUp.Store(true)
 			return nil
-		}}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(set.Close)
-	if err := set.Start(); err != nil {
-		t.Fatal(err)
-	}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}, func(h *controllers.Host) { work(h, func() { worked <- caughtUp.Load() }) })
 	<-called
 	close(stored)
 	if !<-worked {
