@@ -9,12 +9,19 @@ import (
 	"testing"
 )
 
+// newGroupsWithViews is newGroups on a machine that lets this user make mount namespaces. It skips the test on others.
+func newGroupsWithViews(t *testing.T) (g *Groups, folder string) {
+	t.Helper()
+	g, folder = newGroups(t)
+	if err := g.HasViews(); err != nil {
+		t.Skipf("this user can't make mount namespaces on this machine: %v", err)
+	}
+	return g, folder
+}
+
 func TestView(t *testing.T) {
 	t.Parallel()
-	g, folder := newGroups(t)
-	if err := g.HasViews(); err != nil {
-		t.Skip(err)
-	}
+	g, folder := newGroupsWithViews(t)
 	from := filepath.Join(folder, "volume")
 	if err := os.MkdirAll(from, 0o700); err != nil {
 		t.Fatal(err)
@@ -64,10 +71,7 @@ func TestView(t *testing.T) {
 // A bind may be read-only. Another one may lie in it.
 func TestReadOnlyBinds(t *testing.T) {
 	t.Parallel()
-	g, folder := newGroups(t)
-	if err := g.HasViews(); err != nil {
-		t.Skip(err)
-	}
+	g, folder := newGroupsWithViews(t)
 	for _, name := range []string{"read", "written"} {
 		if err := os.Mkdir(filepath.Join(folder, name), 0o700); err != nil {
 			t.Fatal(err)
