@@ -15,12 +15,14 @@ import (
 
 // processKlog is the klogTap of the process. It is a package variable because klog has one output for the whole
 // process.
-var processKlog = &klogTap{logs: map[*log]struct{}{}}
+var processKlog = &klogTap{stderr: os.Stderr, logs: map[*log]struct{}{}}
 
 // klogTap is the output of klog, unless the process sets another output. Entries that a server's packages write go to
-// the logs of the running servers. All other entries, and entries while no server runs, go to standard error.
+// the logs of the running servers. All other entries, and warnings and errors while no server runs, go to standard
+// error.
 type klogTap struct {
-	once sync.Once
+	stderr io.Writer
+	once   sync.Once
 
 	mu   sync.Mutex
 	logs map[*log]struct{}
@@ -60,13 +62,15 @@ func (k *klogTap) replaceStderr() {
 	klog.LogToStderr(false)
 }
 
-// Write passes one entry of klog to the logs of the running servers, or to standard error.
+// Write passes one entry of klog to the logs of the running servers, or to standard error. It drops what the goroutines
+// of the last server, which k8s.io/apiserver doesn't wait for, inform of after the server has ended.
 func (k *klogTap) Write(entry []byte) (int, error) {
 	k.mu.Lock()
 	logs := slices.Collect(maps.Keys(k.logs))
 	k.mu.Unlock()
-	if len(logs) == 0 || !byServer() {
-		return os.Stderr.Write(entry)
+	info := len(entry) > 0 && entry[0] == 'I'
+	if !byServer() || len(logs) == 0 && !info {
+		return k.stderr.Write(entry)
 	}
 	line := strings.TrimSuffix(string(entry), "\n")
 	for _, l := range logs {

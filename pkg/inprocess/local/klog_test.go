@@ -1,6 +1,48 @@
 package local
 
-import "testing"
+import (
+	"bytes"
+	"testing"
+)
+
+// A server's entries, such as those of this package, go to its log while it runs. A late "Shutting down" must not reach
+// the standard error of a command that has nothing to say.
+func TestKlogWithoutServer(t *testing.T) {
+	t.Parallel()
+	const info, failure = "I1130 03:18:53.855996    3868 tlsconfig.go:258] \"Shutting down\"\n", "E1130 03:18:53.855996    3868 a.go:1] \"no\"\n"
+	var stderr bytes.Buffer
+	var lines []string
+	tap := &klogTap{stderr: &stderr, logs: map[*log]struct{}{}}
+	tap.once.Do(func() {}) // the output of the process stays as it is
+	running := &log{add: func(line string) { lines = append(lines, line) }}
+	for _, test := range []struct {
+		name, reason, entry string
+		running             bool
+		log, stderr         string
+	}{
+		{"info of a server", "the server writes it", info, true, info, ""},
+		{"error of a server", "the server writes it", failure, true, failure, ""},
+		{"late info", "a goroutine of the server has outlived it", info, false, "", ""},
+		{"late error", "nothing else would tell of it", failure, false, "", failure},
+	} {
+		stderr.Reset()
+		lines = nil
+		if test.running {
+			tap.attach(running)
+		}
+		if n, err := tap.Write([]byte(test.entry)); n != len(test.entry) || err != nil {
+			t.Errorf("%s: want the whole entry to be taken, got %d, %v", test.name, n, err)
+		}
+		tap.detach(running)
+		var got string
+		for _, line := range lines {
+			got += line + "\n"
+		}
+		if got != test.log || stderr.String() != test.stderr {
+			t.Errorf("%s: want %q in the log and %q on standard error, got %q and %q: %s", test.name, test.log, test.stderr, got, stderr.String(), test.reason)
+		}
+	}
+}
 
 // The log of a server gets the entries of all packages that make up the server, and no entries of the test.
 func TestServing(t *testing.T) {
