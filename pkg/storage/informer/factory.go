@@ -50,6 +50,7 @@ type Factory struct {
 	mu       sync.Mutex
 	checkers []cache.DoneChecker
 	changed  []func()
+	made     map[schema.GroupResource]cache.SharedIndexInformer
 }
 
 var _ informers.SharedInformerFactory = &Factory{}
@@ -62,6 +63,7 @@ func NewFactory(client kubernetes.Interface, barrier *Barrier, own func(runtime.
 		SharedInformerFactory: informers.NewSharedInformerFactory(client, 0),
 		barrier:               barrier,
 		own:                   own,
+		made:                  map[schema.GroupResource]cache.SharedIndexInformer{},
 	}
 }
 
@@ -80,6 +82,18 @@ func (f *Factory) WaitForSync(ctx context.Context) error {
 		return fmt.Errorf("the informers of the server haven't listed the stored objects: %w", context.Cause(ctx))
 	}
 	return nil
+}
+
+// Store returns the objects of a resource, or nil if no informer of the resource knows them. Unlike the other methods, Store
+// makes no informer. It is for those to whom an informer of their own isn't worth its cost.
+func (f *Factory) Store(resource schema.GroupResource) cache.Store {
+	f.mu.Lock()
+	informer := f.made[resource]
+	f.mu.Unlock()
+	if informer == nil || informer.IsStopped() || !informer.HasSynced() {
+		return nil
+	}
+	return informer.GetStore()
 }
 
 // Resources returns the resources that have an informer.
@@ -119,7 +133,11 @@ func (f *Factory) InformerFor(obj runtime.Object, newFunc internalinterfaces.New
 		if informer == nil {
 			informer = newFunc(client, resync)
 		}
-		return f.barrier.Observe(resource, informer)
+		informer = f.barrier.Observe(resource, informer)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.made[resource] = informer
+		return informer
 	})
 }
 

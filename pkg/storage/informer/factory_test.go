@@ -1,12 +1,15 @@
 package informer
 
 import (
+	"context"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
@@ -85,4 +88,37 @@ func isResource(factory informers.SharedInformerFactory, resource schema.GroupRe
 		}
 	}
 	return false
+}
+
+// Store reads what an informer knows that somebody else has asked for, and makes none.
+func TestFactoryStore(t *testing.T) {
+	t.Parallel()
+	nodes := corev1.Resource("nodes")
+	factory := NewFactory(fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}), NewBarrier(t.Context()), nil)
+	if factory.Store(nodes) != nil || len(factory.Resources()) > 0 {
+		t.Errorf("without an informer: want no store and none made, got informers of %v", factory.Resources())
+	}
+	informer := factory.Core().V1().Nodes().Informer()
+	if factory.Store(nodes) != nil {
+		t.Error("before the first list: want no store")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		informer.RunWithContext(ctx)
+	}()
+	if err := factory.WaitForSync(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if store := factory.Store(nodes); store == nil {
+		t.Error("of an informer that runs: want a store")
+	} else if _, known, err := store.GetByKey("n"); !known || err != nil {
+		t.Errorf("of an informer that runs: want the node, got %v", err)
+	}
+	cancel()
+	<-ended
+	if factory.Store(nodes) != nil {
+		t.Error("of an informer that has stopped: want no store, because it doesn't follow changes")
+	}
 }

@@ -14,7 +14,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/featuregate"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/reader"
@@ -29,6 +32,8 @@ const Gate featuregate.Feature = "PodTopologyLabelsAdmission"
 // copied are the keys of the labels that are copied from the node to the pod.
 var copied = []string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion}
 
+var nodes = corev1.Resource("nodes")
+
 // New returns the plugin.
 func New() *Plugin {
 	return &Plugin{Handler: reader.NewHandler(admission.Create)}
@@ -37,7 +42,19 @@ func New() *Plugin {
 // Plugin copies the labels for zone and region from nodes to pods.
 type Plugin struct {
 	*reader.Handler
-	off bool
+	stores stores
+	off    bool
+}
+
+// stores has the objects that an informer of the server knows.
+type stores interface {
+	Store(resource schema.GroupResource) cache.Store
+}
+
+// SetExternalKubeInformerFactory implements initializer.WantsExternalKubeInformerFactory. A server with a scheduler has an
+// informer of nodes, and binds many pods. Another server binds too few pods for an informer of the plugin's own.
+func (p *Plugin) SetExternalKubeInformerFactory(f informers.SharedInformerFactory) {
+	p.stores, _ = f.(stores)
 }
 
 var _ admission.MutationInterface = &Plugin{}
@@ -71,12 +88,26 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 	return nil
 }
 
+// known returns a node that an informer knows.
+func (p *Plugin) known(name string) (*corev1.Node, error) {
+	if p.stores != nil {
+		if store := p.stores.Store(nodes); store != nil {
+			if found, _, err := store.GetByKey(name); err == nil {
+				if node, ok := found.(*corev1.Node); ok {
+					return node, nil
+				}
+			}
+		}
+	}
+	return nil, apierrors.NewNotFound(nodes, name)
+}
+
 // label copies the labels of the node's zone and region to an object. If the node doesn't exist, label copies nothing.
 func (p *Plugin) label(ctx context.Context, object *metav1.ObjectMeta, nodeName string) error {
 	if nodeName == "" || len(content.IsPathSegmentName(nodeName)) > 0 {
 		return nil // no node can have this name
 	}
-	node, err := p.Client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
+	node, err := reader.Get(ctx, nodeName, p.known, p.Client.CoreV1().Nodes().Get)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/plugintest"
 )
@@ -56,5 +57,45 @@ func TestPlugin(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 			}
 		})
+	}
+}
+
+// storeOf is a store for one resource.
+type storeOf struct {
+	resource schema.GroupResource
+	objects  cache.Store
+}
+
+func (s storeOf) Store(resource schema.GroupResource) cache.Store {
+	if resource == s.resource {
+		return s.objects
+	}
+	return nil
+}
+
+// If an informer knows the node, the node isn't requested from the server.
+func TestKnownNode(t *testing.T) {
+	t.Parallel()
+	p := New()
+	plugintest.Start(t, p, nil)
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	if err := store.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{corev1.LabelTopologyZone: "a"}}}); err != nil {
+		t.Fatal(err)
+	}
+	p.stores = storeOf{corev1.Resource("nodes"), store}
+	for _, test := range []struct {
+		name, reason, node string
+		want               map[string]string
+	}{
+		{"known", "the server itself has no such node, so the labels are the informer's", "n", map[string]string{corev1.LabelTopologyZone: "a"}},
+		{"unknown", "another server may have written the node, so the server is asked too", "other", nil},
+	} {
+		object := &metav1.ObjectMeta{}
+		if err := p.label(t.Context(), object, test.node); err != nil {
+			t.Errorf("%s: %v", test.name, err)
+		}
+		if diff := cmp.Diff(test.want, object.Labels); diff != "" {
+			t.Errorf("%s: %s (-want +got):\n%s", test.name, test.reason, diff)
+		}
 	}
 }
