@@ -208,8 +208,8 @@ func TestEvents(t *testing.T) {
 	w.bound(t.Context(), t, "p")
 	want := map[string]bool{
 		"p Warning FailedScheduling Scheduling 0/1 nodes are available: 1 Insufficient cpu. preemption: found a potential placement for pod on node n1, preempting 1 victims": true,
-		"a Normal Preempted Preempting Preempted by pod p on node n1":      true,
-		"p Normal Scheduled Binding Successfully assigned default/p to n1": true,
+		"a Normal Preempted Preempting Preempted by pod p on node n1 because of p":                                                                                            true,
+		"p Normal Scheduled Binding Successfully assigned default/p to n1":                                                                                                    true,
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -224,7 +224,11 @@ func TestEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, e := range list.Items {
-			delete(want, fmt.Sprintf("%s %s %s %s %s", e.Regarding.Name, e.Type, e.Reason, e.Action, e.Note))
+			event := fmt.Sprintf("%s %s %s %s %s", e.Regarding.Name, e.Type, e.Reason, e.Action, e.Note)
+			if e.Related != nil {
+				event += " because of " + e.Related.Name
+			}
+			delete(want, event)
 		}
 		if len(want) == 0 {
 			return

@@ -75,7 +75,7 @@ func (s *scheduler) bind(ctx context.Context, o *outcome) (again time.Duration, 
 		}, metav1.CreateOptions{})
 	}
 	if err == nil {
-		s.events.tell(o.pod.Pod, "Scheduled", "Binding", fmt.Sprintf("Successfully assigned %s/%s to %s", o.pod.Namespace, o.pod.Name, o.node))
+		s.events.tell(ctx, o.pod.Pod, nil, "Scheduled", "Binding", fmt.Sprintf("Successfully assigned %s/%s to %s", o.pod.Namespace, o.pod.Name, o.node))
 		return 0, nil
 	}
 	if ctx.Err() != nil {
@@ -131,7 +131,7 @@ func (s *scheduler) explain(ctx context.Context, o *outcome) error {
 			}
 			continue
 		}
-		s.events.tell(victim.Pod, "Preempted", "Preempting", fmt.Sprintf("Preempted by pod %s on node %s", o.pod.UID, o.nominated))
+		s.events.tell(ctx, victim.Pod, o.pod.Pod, "Preempted", "Preempting", fmt.Sprintf("Preempted by pod %s on node %s", o.pod.UID, o.nominated))
 	}
 	return nil
 }
