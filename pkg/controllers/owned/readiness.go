@@ -24,6 +24,13 @@ func IsReady(pod *corev1.Pod) bool {
 	return ready
 }
 
+// ReadyAlike reports whether two states of a pod are ready since the same time, or neither is ready.
+func ReadyAlike(a, b *corev1.Pod) bool {
+	since, ready := readySince(a)
+	since2, ready2 := readySince(b)
+	return ready == ready2 && since.Equal(since2)
+}
+
 // IsAvailable reports whether a pod has been ready for minReadySeconds.
 func IsAvailable(pod *corev1.Pod, minReadySeconds int32, now time.Time) bool {
 	since, ready := readySince(pod)

@@ -59,7 +59,7 @@ func New(config Config) error {
 	}
 	return work.Enqueue(
 		work.Events{Informer: config.Sets, Changed: func(o metav1.Object) { queue.Add(owned.Key(o)) }},
-		owned.Owners{Kind: config.API.kind.Kind, Informer: config.Sets, Selector: c.selector}.Events(config.PodInformer, queue.Add),
+		c.relevant(owned.Owners{Kind: config.API.kind.Kind, Informer: config.Sets, Selector: c.selector}.Events(config.PodInformer, queue.Add)),
 	)
 }
 
