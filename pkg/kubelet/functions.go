@@ -84,8 +84,8 @@ func (k *Kubelets) podStatusPatch(from any, state string) (string, error) {
 	if !slices.Contains(podstatus.States(), podstatus.State(state)) {
 		return "", fmt.Errorf("PodStatus: %q must be one of %q", state, podstatus.States())
 	}
-	pod := &corev1.Pod{}
-	if err := decode(from, pod); err != nil {
+	pod, err := decode[corev1.Pod](from)
+	if err != nil {
 		return "", err
 	}
 	addresses, err := k.addressesOf(pod)

@@ -207,8 +207,8 @@ func (k *Kubelets) nodeStatus(node *corev1.Node, ready corev1.ConditionStatus) c
 
 // nodeStatusPatch implements the function NodeStatus of templates.
 func (k *Kubelets) nodeStatusPatch(from any, ready string) (string, error) {
-	node := &corev1.Node{}
-	if err := decode(from, node); err != nil {
+	node, err := decode[corev1.Node](from)
+	if err != nil {
 		return "", err
 	}
 	if !slices.Contains([]corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown}, corev1.ConditionStatus(ready)) {
@@ -217,13 +217,17 @@ func (k *Kubelets) nodeStatusPatch(from any, ready string) (string, error) {
 	return statusPatch(corev1.Node{Status: node.Status}, corev1.Node{Status: k.nodeStatus(node, corev1.ConditionStatus(ready))})
 }
 
-// decode decodes an object that a template gives to a function.
-func decode(from, into any) error {
+// decode returns an object that a function of templates gets, which a template gives as JSON.
+func decode[T any](from any) (*T, error) {
+	if object, ok := from.(*T); ok {
+		return object, nil
+	}
 	text, err := json.Marshal(from)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return json.Unmarshal(text, into)
+	into := new(T)
+	return into, json.Unmarshal(text, into)
 }
 
 // statusPatch returns the strategic merge patch between the statuses of two objects of one type.

@@ -61,7 +61,7 @@ type plan struct {
 func newPlayer(k *Kubelets, kind schema.GroupVersionKind, resource string, client rest.Interface, store cache.Store, nodeOf func(metav1.Object) (string, bool)) *player {
 	return &player{
 		kubelets: k, kind: kind, resource: resource, client: client, store: store, nodeOf: nodeOf,
-		renderer: renderer{gotpl.NewRenderer(k.functions())}, plans: map[string]plan{},
+		renderer: newRenderer(k.functions()), plans: map[string]plan{},
 	}
 }
 
