@@ -285,9 +285,10 @@ func (p *player) patch(ctx context.Context, node string, o object, patch *lifecy
 	if patch.Impersonation != nil {
 		r.SetHeader("Impersonate-User", patch.Impersonation.Username)
 	}
-	answer, err := r.Do(ctx).Raw()
+	result := r.Do(ctx)
+	answer, err := result.Raw()
 	if err != nil {
-		return "", err
+		return "", result.Error() // which has the server's Status
 	}
 	var patched metav1.PartialObjectMetadata
 	if err := json.Unmarshal(answer, &patched); err != nil {
