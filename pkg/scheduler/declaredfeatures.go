@@ -9,15 +9,12 @@ import (
 	"k8s.io/component-helpers/nodedeclaredfeatures"
 )
 
-// features infers the features of a kubelet that pods need, and maps those that nodes declare.
-var features = nodedeclaredfeatures.DefaultFramework
-
 // kubernetesVersion is the version of the scheduler.
 var kubernetesVersion = version.MustParse(baseversion.DefaultKubeBinaryVersion)
 
 // requiredFeatures returns the features that the node of a pod must declare.
 func requiredFeatures(pod *podInfo) (nodedeclaredfeatures.FeatureSet, error) {
-	return features.InferForPodScheduling(&nodedeclaredfeatures.PodInfo{Spec: &pod.Spec}, kubernetesVersion)
+	return nodedeclaredfeatures.DefaultFramework.InferForPodScheduling(&nodedeclaredfeatures.PodInfo{Spec: &pod.Spec}, kubernetesVersion)
 }
 
 // refuseUndeclared refuses the nodes that don't declare a feature that the pod needs.
@@ -28,7 +25,8 @@ func refuseUndeclared(c *cycle) (filter, *refusal) {
 	}
 	undeclared := &refusal{reasons: []string{"node(s) didn't match Pod's required features"}, final: true}
 	return func(n *node) *refusal {
-		if declared, err := required.IsSubset(features.TryMap(n.Status.DeclaredFeatures)); err != nil || !declared {
+		declared := nodedeclaredfeatures.DefaultFramework.TryMap(n.Status.DeclaredFeatures)
+		if all, err := required.IsSubset(declared); err != nil || !all {
 			return undeclared
 		}
 		return nil
@@ -37,4 +35,10 @@ func refuseUndeclared(c *cycle) (filter, *refusal) {
 
 func featuresAfterNode(_ *podInfo, before, after *corev1.Node) bool {
 	return after != nil && (before == nil || !slices.Equal(before.Status.DeclaredFeatures, after.Status.DeclaredFeatures))
+}
+
+func featuresAfterItself(before, after *podInfo) bool {
+	was, err := requiredFeatures(before)
+	is, errAfter := requiredFeatures(after)
+	return err == nil && errAfter == nil && !is.Equal(was)
 }

@@ -28,8 +28,8 @@ type plugin struct {
 	// called when the waiting pod changes.
 	afterPod    func(pod, before, after *podInfo) bool
 	afterItself func(before, after *podInfo) bool
-	// afterVolume is called when a StorageClass, a PersistentVolume or a PersistentVolumeClaim has changed.
-	afterVolume func(pod *podInfo, changed metav1.Object) bool
+	// afterStorage is called when one of the objects of storage has changed.
+	afterStorage func(pod *podInfo, before, after metav1.Object) bool
 }
 
 // plugins has the plugins in the order in which they are asked.
@@ -41,14 +41,15 @@ var plugins = []plugin{
 	{name: "NodePorts", filter: refusePorts, afterNode: isNew, afterPod: portsAfterPod},
 	{name: "NodeResourcesFit", filter: refuseResources, score: scoreLeastAllocated, weight: 1, afterNode: resourcesAfterNode,
 		afterPod: resourcesAfterPod, afterItself: resourcesAfterItself},
-	{name: "VolumeRestrictions", filter: refuseUsedVolumes, afterNode: isNew, afterPod: usedVolumesAfterPod, afterVolume: usedVolumesAfterVolume},
-	{name: volumeBinding, filter: refuseVolumes, afterNode: labelsAfterNode, afterVolume: volumesAfterVolume},
-	{name: "VolumeZone", filter: refuseOtherZones, afterNode: labelsAfterNode, afterVolume: volumesAfterVolume},
+	{name: "VolumeRestrictions", filter: refuseUsedVolumes, afterNode: isNew, afterPod: usedVolumesAfterPod, afterStorage: usedVolumesAfterStorage},
+	{name: "NodeVolumeLimits", filter: refuseBeyondLimits, afterPod: limitsAfterPod, afterStorage: limitsAfterStorage},
+	{name: volumeBinding, filter: refuseVolumes, afterNode: labelsAfterNode, afterStorage: volumesAfterStorage},
+	{name: "VolumeZone", filter: refuseOtherZones, afterNode: labelsAfterNode, afterStorage: zonesAfterStorage},
 	{name: "PodTopologySpread", filter: refuseSkew, score: scoreSpread, weight: 2, afterNode: spreadAfterNode, afterPod: spreadAfterPod,
 		afterItself: spreadAfterItself},
 	{name: "InterPodAffinity", filter: refusePodAffinity, score: scorePodAffinity, weight: 2, afterNode: podAffinityAfterNode,
 		afterPod: podAffinityAfterPod, afterItself: labelsChanged},
-	{name: "NodeDeclaredFeatures", filter: refuseUndeclared, afterNode: featuresAfterNode},
+	{name: "NodeDeclaredFeatures", filter: refuseUndeclared, afterNode: featuresAfterNode, afterItself: featuresAfterItself},
 	{name: "NodeResourcesBalancedAllocation", score: scoreBalancedAllocation, weight: 1},
 	{name: "ImageLocality", score: scoreImages, weight: 1},
 }

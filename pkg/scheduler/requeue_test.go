@@ -87,6 +87,23 @@ func TestRequeue(t *testing.T) {
 		{"claim released", "the other pod is gone", []runtime.Object{
 			newNode("n1", inZone("a")), newClaim("c", "", boundTo("v"), exclusive), newVolume("v", "", "a"), newPod("q", claiming("c"), on("n1")),
 		}, newPod("p", claiming("c")), deletePod},
+		{"volume detached", "a volume can be attached", []runtime.Object{
+			newNode("n1"), newCSINode("n1", 1, disks), newClaim("c", "", boundTo("v")), newCSIVolume("v", disks), newCSIVolume("other", disks), newAttachment("other", "n1"),
+		}, newPod("p", claiming("c")), func(ctx context.Context, client kubernetes.Interface) error {
+			return client.StorageV1().VolumeAttachments().Delete(ctx, "other", metav1.DeleteOptions{})
+		}},
+		{"volume left", "a volume can be attached", []runtime.Object{
+			newNode("n1"), newCSINode("n1", 1, disks), newClaim("c", "", boundTo("v")), newCSIVolume("v", disks),
+			newClaim("other", "", boundTo("other")), newCSIVolume("other", disks), newPod("q", claiming("other"), on("n1")),
+		}, newPod("p", claiming("c")), deletePod},
+		{"limit raised", "another volume can be attached", []runtime.Object{
+			newNode("n1"), newCSINode("n1", 0, disks), newClaim("c", "", boundTo("v")), newCSIVolume("v", disks),
+		}, newPod("p", claiming("c")), func(ctx context.Context, client kubernetes.Interface) error {
+			_, err := client.StorageV1().CSINodes().Update(ctx, newCSINode("n1", 1, disks), metav1.UpdateOptions{})
+			return err
+		}},
+		{"feature no longer needed", "every kubelet can do it", []runtime.Object{newNode("n1")}, newPod("p", restartsAll),
+			patchPod(`{"spec":{"containers":[{"name":"c"}]}}`)},
 		{"anti-affinity", "the other pod is gone", []runtime.Object{newNode("n1"), newPod("q", app("x"), on("n1"))}, newPod("p", awayFrom(host, "x")), deletePod},
 		{"affinity", "the other pod is there", []runtime.Object{newNode("n1")}, newPod("p", near(host, "x")), newPodOnNode},
 		{"affinity to a pod that waited", "the scheduler has given the other pod its node", []runtime.Object{newNode("n1")}, newPod("p", near(host, "x")), newPodToSchedule},

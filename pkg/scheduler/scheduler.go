@@ -52,12 +52,15 @@ type Client interface {
 
 // New starts a scheduler. The function forget must be called when the informers know the objects of a restored snapshot.
 func New(config Config) (forget func(), err error) {
-	core, apps := config.Informers.Core().V1(), config.Informers.Apps().V1()
+	core, apps, kept := config.Informers.Core().V1(), config.Informers.Apps().V1(), config.Informers.Storage().V1()
 	s := &scheduler{
-		Client:     config.Client,
-		events:     newRecorder(config.Runner.Life(), config.Events),
-		owners:     owners{core.Services().Lister(), core.ReplicationControllers().Lister(), apps.ReplicaSets().Lister(), apps.StatefulSets().Lister()},
-		storage:    storage{core.PersistentVolumeClaims().Lister(), core.PersistentVolumes().Lister(), config.Informers.Storage().V1().StorageClasses().Lister()},
+		Client: config.Client,
+		events: newRecorder(config.Runner.Life(), config.Events),
+		owners: owners{core.Services().Lister(), core.ReplicationControllers().Lister(), apps.ReplicaSets().Lister(), apps.StatefulSets().Lister()},
+		storage: storage{
+			core.PersistentVolumeClaims().Lister(), core.PersistentVolumes().Lister(), kept.StorageClasses().Lister(), kept.CSIDrivers().Lister(),
+			kept.CSIStorageCapacities().Lister(), kept.CSINodes().Lister(), kept.VolumeAttachments().Lister(),
+		},
 		namespaces: core.Namespaces().Lister(), budgets: config.Informers.Policy().V1().PodDisruptionBudgets().Lister(),
 		cluster: newCluster(), queue: newQueue(), outcomes: map[types.UID]*outcome{},
 	}
@@ -72,9 +75,13 @@ func New(config Config) (forget func(), err error) {
 		work.Events{Informer: apps.ReplicaSets().Informer()},
 		work.Events{Informer: apps.StatefulSets().Informer()},
 		work.Events{Informer: config.Informers.Policy().V1().PodDisruptionBudgets().Informer()},
-		work.Events{Informer: core.PersistentVolumes().Informer(), Changed: s.volumeChanged},
-		work.Events{Informer: core.PersistentVolumeClaims().Informer(), Changed: s.volumeChanged},
-		work.Events{Informer: config.Informers.Storage().V1().StorageClasses().Informer(), Changed: s.volumeChanged},
+		s.storageEvents(core.PersistentVolumes().Informer()),
+		s.storageEvents(core.PersistentVolumeClaims().Informer()),
+		s.storageEvents(kept.StorageClasses().Informer()),
+		s.storageEvents(kept.CSIDrivers().Informer()),
+		s.storageEvents(kept.CSIStorageCapacities().Informer()),
+		s.storageEvents(kept.CSINodes().Informer()),
+		s.storageEvents(kept.VolumeAttachments().Informer()),
 		work.Events{Informer: core.Nodes().Informer(), Changed: s.nodeChanged, Deleted: s.nodeDeleted},
 		work.Events{Informer: core.Pods().Informer(), Changed: s.podChanged, Deleted: s.podDeleted},
 	)
@@ -125,12 +132,24 @@ func (s *scheduler) nodeDeleted(o metav1.Object) {
 	s.helpByNode(before, nil)
 }
 
-// volumeChanged handles a changed StorageClass, PersistentVolume or PersistentVolumeClaim.
-func (s *scheduler) volumeChanged(o metav1.Object) {
+// storageEvents has the functions for one kind of the objects of storage.
+func (s *scheduler) storageEvents(informer cache.SharedIndexInformer) work.Events {
+	return work.Events{
+		Informer: informer,
+		Changed:  func(o metav1.Object) { s.storageChanged(nil, o) },
+		Updated:  s.storageChanged,
+		Deleted:  func(o metav1.Object) { s.storageChanged(o, nil) },
+	}
+}
+
+// storageChanged handles a changed object of storage. The argument before or after is nil if the object was created or deleted.
+func (s *scheduler) storageChanged(before, after metav1.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.help(func(p plugin, w *waiting) bool { return p.afterVolume != nil && p.afterVolume(w.podInfo, o) })
-	if claim, ok := o.(*corev1.PersistentVolumeClaim); ok && isBound(claim) {
+	s.help(func(p plugin, w *waiting) bool {
+		return p.afterStorage != nil && p.afterStorage(w.podInfo, before, after)
+	})
+	if claim, ok := after.(*corev1.PersistentVolumeClaim); ok && isBound(claim) {
 		for uid, outcome := range s.outcomes { // pods that are bound after their claims
 			if outcome.node != "" && outcome.pod.usesClaim(claim) {
 				s.writes.Add(uid)

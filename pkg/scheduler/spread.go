@@ -202,11 +202,12 @@ func spreadAfterPod(pod, before, after *podInfo) bool {
 
 func spreadAfterItself(before, after *podInfo) bool {
 	for _, c := range required(after) {
-		if c.honorsTaints && tolerationsChanged(before, after) {
+		if c.honorsTaints && tolerationsChanged(before, after) ||
+			c.selector.Matches(labels.Set(before.Labels)) != c.selector.Matches(labels.Set(after.Labels)) {
 			return true
 		}
 	}
-	return labelsChanged(before, after)
+	return false
 }
 
 func labelsChanged(before, after *podInfo) bool { return !maps.Equal(before.Labels, after.Labels) }

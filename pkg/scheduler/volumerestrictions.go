@@ -107,7 +107,12 @@ func usedVolumesAfterPod(pod, before, after *podInfo) bool {
 		(shareDisk(pod.Pod, before.Pod) || sets.New(plainClaims(pod.Pod)...).HasAny(plainClaims(before.Pod)...))
 }
 
-func usedVolumesAfterVolume(pod *podInfo, changed metav1.Object) bool {
-	claim, ok := changed.(*corev1.PersistentVolumeClaim)
-	return ok && pod.usesClaim(claim)
+func usedVolumesAfterStorage(pod *podInfo, before, after metav1.Object) bool {
+	claim, ok := after.(*corev1.PersistentVolumeClaim)
+	return ok && before == nil && pod.namesClaim(claim)
+}
+
+// namesClaim reports whether a volume of the pod names a claim.
+func (p *podInfo) namesClaim(claim *corev1.PersistentVolumeClaim) bool {
+	return p.Namespace == claim.Namespace && slices.Contains(plainClaims(p.Pod), claim.Name)
 }

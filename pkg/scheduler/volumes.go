@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -16,6 +17,7 @@ import (
 	storagelisters "k8s.io/client-go/listers/storage/v1"
 	"k8s.io/component-helpers/storage/ephemeral"
 	"k8s.io/component-helpers/storage/volume"
+	"k8s.io/utils/ptr"
 )
 
 const (
@@ -26,11 +28,15 @@ const (
 	bindTimeout = 10 * time.Minute
 )
 
-// storage has the claims of pods, and what they can be bound to.
+// storage has the claims of pods, what they can be bound to, and what CSI drivers can do on nodes.
 type storage struct {
-	claims  corelisters.PersistentVolumeClaimLister
-	volumes corelisters.PersistentVolumeLister
-	classes storagelisters.StorageClassLister
+	claims            corelisters.PersistentVolumeClaimLister
+	volumes           corelisters.PersistentVolumeLister
+	classes           storagelisters.StorageClassLister
+	drivers           storagelisters.CSIDriverLister
+	capacities        storagelisters.CSIStorageCapacityLister
+	nodes             storagelisters.CSINodeLister
+	volumeAttachments storagelisters.VolumeAttachmentLister
 }
 
 // claimNames returns the names of a pod's claims, with the volumes that have them.
@@ -114,8 +120,8 @@ func refuseVolumes(c *cycle) (filter, *refusal) {
 				reasons.Insert("node(s) didn't match PersistentVolume's node affinity")
 			}
 		}
-		if _, ok := c.storage.choose(delayed, n.Node); !ok {
-			reasons.Insert("node(s) didn't find available persistent volumes to bind")
+		if _, reason := c.storage.choose(delayed, n.Node); reason != "" {
+			reasons.Insert(reason)
 		}
 		if reasons.Len() == 0 {
 			return nil
@@ -124,42 +130,65 @@ func refuseVolumes(c *cycle) (filter, *refusal) {
 	}, nil
 }
 
-// choose returns a volume for each claim that is bound when its pod has the node. A claim without a volume gets one from
-// its provisioner. choose returns false if a claim can have no volume on the node.
-func (s storage) choose(claims []*corev1.PersistentVolumeClaim, n *corev1.Node) (chosen map[*corev1.PersistentVolumeClaim]*corev1.PersistentVolume, ok bool) {
+const (
+	nothingToBind = "node(s) didn't find available persistent volumes to bind"
+	noCapacity    = "node(s) did not have enough free storage"
+)
+
+// choose returns a volume for each claim that is bound when its pod has the node, for the smallest claim first. A claim
+// without a volume gets one from its provisioner. The reason says why a claim can have no volume on the node.
+func (s storage) choose(claims []*corev1.PersistentVolumeClaim, n *corev1.Node) (chosen map[*corev1.PersistentVolumeClaim]*corev1.PersistentVolume, reason string) {
 	if len(claims) == 0 {
-		return nil, true
+		return nil, ""
 	}
 	volumes, err := s.volumes.List(labels.Everything())
 	if err != nil {
-		return nil, false
+		return nil, nothingToBind
 	}
 	chosen = map[*corev1.PersistentVolumeClaim]*corev1.PersistentVolume{}
 	taken := map[string]*corev1.PersistentVolume{}
-	for _, claim := range claims {
-		if selected := claim.Annotations[volume.AnnSelectedNode]; selected != "" { // a provisioner makes the volume
+	var provisioned []*corev1.PersistentVolumeClaim
+	for _, claim := range slices.SortedStableFunc(slices.Values(claims), bySize) {
+		if selected, ok := claim.Annotations[volume.AnnSelectedNode]; ok { // a provisioner makes the volume
 			if selected != n.Name {
-				return nil, false
+				return nil, nothingToBind
 			}
+			provisioned = append(provisioned, claim)
 			continue
 		}
 		v, err := volume.FindMatchingVolume(claim, volumes, n, taken, false, true)
 		switch {
 		case err != nil:
-			return nil, false
+			return nil, nothingToBind
 		case v != nil:
 			chosen[claim], taken[v.Name] = v, v
-		case !s.canProvision(claim, n):
-			return nil, false
+		default:
+			provisioned = append(provisioned, claim)
 		}
 	}
-	return chosen, true
+	for _, claim := range provisioned {
+		if reason := s.provision(claim, n); reason != "" {
+			return nil, reason
+		}
+	}
+	return chosen, ""
 }
 
-// canProvision reports whether the class of a claim has a provisioner that makes volumes for a node.
-func (s storage) canProvision(claim *corev1.PersistentVolumeClaim, n *corev1.Node) bool {
+func bySize(a, b *corev1.PersistentVolumeClaim) int {
+	size := a.Spec.Resources.Requests[corev1.ResourceStorage]
+	return size.Cmp(b.Spec.Resources.Requests[corev1.ResourceStorage])
+}
+
+// provision says why the class of a claim has no provisioner that makes a volume for a node, or returns "".
+func (s storage) provision(claim *corev1.PersistentVolumeClaim, n *corev1.Node) (reason string) {
 	class, err := s.classes.Get(volume.GetPersistentVolumeClaimClass(claim))
-	return err == nil && class.Provisioner != "" && class.Provisioner != volume.NotSupportedProvisioner && allows(class, n)
+	switch {
+	case err != nil, class.Provisioner == "", class.Provisioner == volume.NotSupportedProvisioner, !allows(class, n):
+		return nothingToBind
+	case !s.hasCapacity(class, claim, n):
+		return noCapacity
+	}
+	return ""
 }
 
 // allows reports whether a node is in one of the allowed topologies of a class.
@@ -172,9 +201,25 @@ func allows(class *storagev1.StorageClass, n *corev1.Node) bool {
 	})
 }
 
-func volumesAfterVolume(pod *podInfo, changed metav1.Object) bool {
-	claim, ok := changed.(*corev1.PersistentVolumeClaim)
-	return !ok || pod.usesClaim(claim)
+func volumesAfterStorage(pod *podInfo, before, after metav1.Object) bool {
+	switch after := after.(type) {
+	case *corev1.PersistentVolume:
+		return true
+	case *corev1.PersistentVolumeClaim:
+		return pod.usesClaim(after)
+	case *storagev1.StorageClass:
+		old, ok := before.(*storagev1.StorageClass)
+		return !ok || !equality.Semantic.DeepEqual(old.AllowedTopologies, after.AllowedTopologies)
+	case *storagev1.CSIStorageCapacity:
+		old, _ := before.(*storagev1.CSIStorageCapacity)
+		return capacityGrew(old, after)
+	case *storagev1.CSIDriver:
+		old, ok := before.(*storagev1.CSIDriver)
+		return ok && ptr.Deref(old.Spec.StorageCapacity, false) && !ptr.Deref(after.Spec.StorageCapacity, false)
+	case *storagev1.CSINode:
+		return before == nil
+	}
+	return false
 }
 
 // bindClaims begins to bind the claims of a pod that wait for its node. It returns the time that they have left to be
@@ -204,9 +249,9 @@ func (s *scheduler) bindClaims(ctx context.Context, o *outcome) (left time.Durat
 	if n == nil {
 		return 0, fmt.Errorf("node %q not found", o.node)
 	}
-	chosen, ok := s.storage.choose(delayed, n)
-	if !ok {
-		return 0, fmt.Errorf("no volumes for the claims on node %q", o.node)
+	chosen, reason := s.storage.choose(delayed, n)
+	if reason != "" {
+		return 0, fmt.Errorf("node %q: %s", o.node, reason)
 	}
 	for _, claim := range delayed {
 		if err := s.bindClaim(ctx, claim, chosen[claim], o.node); err != nil {

@@ -90,6 +90,8 @@ func TestVolumes(t *testing.T) {
 			"", "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found"},
 		{"lost", "the volume is gone", []runtime.Object{newClaim("c", "", boundTo("v"), func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimLost })},
 			"", `0/2 nodes are available: persistentvolumeclaim "c" bound to non-existent persistentvolume "v". not found`},
+		{"bound to nothing", "the volume is gone, and nothing has noticed yet", []runtime.Object{newClaim("c", "", boundTo("v"))},
+			"", `0/2 nodes are available: persistentvolume "v" not found. not found`},
 		{"bound", "the volume is in zone b", []runtime.Object{newClaim("c", "", boundTo("v")), newVolume("v", "", "b")}, "n2", ""},
 		{"bound elsewhere", "no node is in the volume's zone", []runtime.Object{newClaim("c", "", boundTo("v")), newVolume("v", "", "c")}, "",
 			"0/2 nodes are available: 2 node(s) didn't match PersistentVolume's node affinity. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."},

@@ -1,9 +1,12 @@
 package scheduler
 
 import (
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
@@ -15,32 +18,33 @@ var zoneLabels = map[string]string{
 	corev1.LabelTopologyRegion:          corev1.LabelTopologyRegion,
 }
 
-// place is a label of a volume with the values that a node may have.
-type place struct {
-	label  string
-	values sets.Set[string]
+// zonesOf returns the labels of a volume that say where nodes can have it, with the values that a node may have.
+func zonesOf(v *corev1.PersistentVolume) map[string]sets.Set[string] {
+	zones := map[string]sets.Set[string]{}
+	for label := range zoneLabels {
+		if value, ok := v.Labels[label]; ok {
+			zones[label] = sets.New(strings.Split(value, "__")...)
+		}
+	}
+	return zones
 }
 
 // refuseOtherZones refuses the nodes outside of the zones and regions of the pod's volumes. A node without such labels has
 // the only zone of its cluster.
 func refuseOtherZones(c *cycle) (filter, *refusal) {
-	var places []place
-	for name := range claimNames(c.pod.Pod) {
+	var volumes []map[string]sets.Set[string]
+	for _, name := range plainClaims(c.pod.Pod) {
 		claim, err := c.storage.claims.PersistentVolumeClaims(c.pod.Namespace).Get(name)
 		if err != nil || claim.Spec.VolumeName == "" {
 			continue // the plugin VolumeBinding has refused the pod, or binds the claim on the node
 		}
 		v, err := c.storage.volumes.Get(claim.Spec.VolumeName)
 		if err != nil {
-			continue
+			return nil, &refusal{reasons: []string{err.Error()}, final: true}
 		}
-		for label := range zoneLabels {
-			if value, ok := v.Labels[label]; ok {
-				places = append(places, place{label, sets.New(strings.Split(value, "__")...)})
-			}
-		}
+		volumes = append(volumes, zonesOf(v))
 	}
-	if len(places) == 0 {
+	if len(volumes) == 0 {
 		return nil, nil
 	}
 	elsewhere := &refusal{reasons: []string{"node(s) had no available volume zone"}, final: true}
@@ -48,13 +52,15 @@ func refuseOtherZones(c *cycle) (filter, *refusal) {
 		if !isInZone(n.Node) {
 			return nil
 		}
-		for _, p := range places {
-			value, ok := n.Labels[p.label]
-			if !ok {
-				value, ok = n.Labels[zoneLabels[p.label]]
-			}
-			if !ok || !p.values.Has(value) {
-				return elsewhere
+		for _, zones := range volumes {
+			for label, allowed := range zones {
+				value, ok := n.Labels[label]
+				if !ok {
+					value, ok = n.Labels[zoneLabels[label]]
+				}
+				if !ok || !allowed.Has(value) {
+					return elsewhere
+				}
 			}
 		}
 		return nil
@@ -66,6 +72,19 @@ func isInZone(n *corev1.Node) bool {
 		if _, ok := n.Labels[label]; ok {
 			return true
 		}
+	}
+	return false
+}
+
+func zonesAfterStorage(pod *podInfo, before, after metav1.Object) bool {
+	switch after := after.(type) {
+	case *corev1.PersistentVolume:
+		old, ok := before.(*corev1.PersistentVolume)
+		return !ok || !maps.EqualFunc(zonesOf(old), zonesOf(after), sets.Set[string].Equal)
+	case *corev1.PersistentVolumeClaim:
+		return pod.namesClaim(after)
+	case *storagev1.StorageClass:
+		return before == nil && after.VolumeBindingMode != nil && *after.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
 	}
 	return false
 }
