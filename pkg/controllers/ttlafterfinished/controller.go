@@ -21,6 +21,11 @@ import (
 // Account is the name of the controller's service account.
 const Account = "ttl-after-finished-controller"
 
+// leastAge is the age that a Job reaches before the controller deletes it. On a cluster, the pods of a Job take seconds. A
+// client such as Helm, which creates a Job of a chart with ttlSecondsAfterFinished 0 and then begins to watch it, relies
+// on this: it waits forever for a Job that is deleted before.
+const leastAge = 3 * time.Second
+
 // Config has the dependencies of a controller.
 type Config struct {
 	Runner *work.Runner
@@ -78,5 +83,6 @@ func timeLeft(j *batchv1.Job) (left time.Duration, has bool, err error) {
 	if end.IsZero() {
 		return 0, false, fmt.Errorf("unable to find the time when the Job %s/%s finished", j.Namespace, j.Name)
 	}
-	return time.Until(end.Add(time.Duration(*j.Spec.TTLSecondsAfterFinished) * time.Second)), true, nil
+	left = time.Until(end.Add(time.Duration(*j.Spec.TTLSecondsAfterFinished) * time.Second))
+	return max(left, time.Until(j.CreationTimestamp.Add(leastAge))), true, nil
 }

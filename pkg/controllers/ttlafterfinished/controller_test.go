@@ -15,10 +15,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/controllertest"
 )
 
-// jobOf returns a Job that has ended some time ago, with a condition.
+// jobOf returns a Job that was created an hour before its end, which was some time ago, with a condition.
 func jobOf(condition batchv1.JobConditionType, ago time.Duration, ttl *int32) *batchv1.Job {
+	created := metav1.NewTime(time.Now().Add(-ago - time.Hour))
 	return &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "j", UID: "j"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "j", UID: "j", CreationTimestamp: created},
 		Spec:       batchv1.JobSpec{TTLSecondsAfterFinished: ttl},
 		Status: batchv1.JobStatus{Conditions: []batchv1.JobCondition{{
 			Type: condition, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now().Add(-ago)),
@@ -63,6 +64,33 @@ func TestCheck(t *testing.T) {
 				}
 				if diff := cmp.Diff(test.want, controllertest.Writes(client.Actions())); diff != "" {
 					t.Errorf("%s: the writes differ (-want +got):\n%s", test.reason, diff)
+				}
+			})
+		})
+	}
+}
+
+// A client that begins to watch a Job after its creation sees that it has ended, whatever its time to live is.
+func TestYoungJobStays(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason string
+		age          time.Duration
+		ttl          int32
+		want         time.Duration
+	}{
+		{"new", "its pods have ended within milliseconds", 0, 0, leastAge},
+		{"old enough", "the time to live is over", leastAge, 0, 0},
+		{"short time to live", "the age counts from the creation", 0, 1, leastAge},
+		{"long time to live", "the time counts from the end", 0, 60, time.Minute},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ended := jobOf(batchv1.JobComplete, 0, &test.ttl)
+				ended.CreationTimestamp = metav1.NewTime(time.Now().Add(-test.age))
+				if left, _, err := timeLeft(ended); left != test.want || err != nil {
+					t.Errorf("%s: %s are left, %v; want %s", test.reason, left, err, test.want)
 				}
 			})
 		})
