@@ -81,9 +81,11 @@ type Group struct {
 	outputs []*os.File
 	// terminal is the end of the user, or nil.
 	terminal *os.File
+	// report has what Init says if it can't become the command. It is nil without a view.
+	report *os.File
 }
 
-// Start starts a command.
+// Start starts a command. It fails for a program that doesn't exist or can't be executed.
 func (g *Groups) Start(c Command) (*Group, error) {
 	guard, err := g.guard()
 	if err != nil {
@@ -99,6 +101,9 @@ func (g *Groups) Start(c Command) (*Group, error) {
 		if err == nil {
 			err = view.wrap(started.command, c.View)
 		}
+		if err == nil {
+			err = started.connectReport()
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -106,7 +111,33 @@ func (g *Groups) Start(c Command) (*Group, error) {
 	if err := started.start(c); err != nil {
 		return nil, err
 	}
+	if err := started.awaitCommand(); err != nil {
+		started.Wait()
+		return nil, err
+	}
 	return started, nil
+}
+
+// connectReport opens the pipe through which Init reports an error. Init becomes the command when it closes the pipe.
+func (p *Group) connectReport() error {
+	read, write, err := os.Pipe()
+	if err == nil {
+		p.report, p.command.ExtraFiles = read, []*os.File{write}
+	}
+	return err
+}
+
+// awaitCommand waits until Init has become the command.
+func (p *Group) awaitCommand() error {
+	if p.report == nil {
+		return nil
+	}
+	defer p.report.Close()
+	text, err := io.ReadAll(p.report)
+	if err == nil && len(text) > 0 {
+		err = errors.New(string(text))
+	}
+	return err
 }
 
 // lookPath returns the absolute path of a program.
@@ -127,6 +158,7 @@ func (p *Group) start(c Command) error {
 		connect = p.connectTerminal
 	}
 	input, ends, err := connect(c)
+	ends = append(ends, p.command.ExtraFiles...)
 	defer func() {
 		for _, end := range ends {
 			_ = end.Close()
@@ -139,6 +171,7 @@ func (p *Group) start(c Command) error {
 	}
 	if err != nil {
 		p.closeOutputs()
+		_ = p.report.Close()
 		return err
 	}
 	if c.Stdin != nil {

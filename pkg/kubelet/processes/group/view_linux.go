@@ -84,10 +84,23 @@ func (v viewer) wrap(command *exec.Cmd, view *View) error {
 	return nil
 }
 
+// report is the file descriptor of the pipe for errors that Init has if it is to become a command.
+const report = 3
+
 // Init mounts the binds of a View in the mount namespace of this process, which must be its own, and becomes the command.
 // The arguments are the place in JSON, the path of a program, and the words of the command. Without a program, Init
-// returns when the binds are mounted.
+// returns when the binds are mounted. With one, errors go to the process that has started this one.
 func Init(args []string) error {
+	if len(args) < 3 {
+		return become(args)
+	}
+	unix.CloseOnExec(report)
+	_, err := os.NewFile(report, "report").WriteString(become(args).Error())
+	return err
+}
+
+// become does the work of Init. With a program, it returns only if it fails.
+func become(args []string) error {
 	runtime.LockOSThread() // capabilities belong to a thread
 	if len(args) == 0 {
 		return errors.New("the view is missing")

@@ -97,3 +97,34 @@ func TestReadOnlyBinds(t *testing.T) {
 		})
 	}
 }
+
+// A command that can't begin is an error of the start, and no command that has failed.
+func TestCommandsThatDoNotBegin(t *testing.T) {
+	t.Parallel()
+	g, folder := newGroupsWithViews(t)
+	script := filepath.Join(folder, "script")
+	if err := os.WriteFile(script, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name, reason, program, from, want string
+	}{
+		{"missing", "the program doesn't exist", "/made-up-program", folder, "exec /made-up-program: no such file or directory"},
+		{"not executable", "the file has no permission for it", script, folder, "exec " + script + ": permission denied"},
+		{"bind", "a volume has gone", "/bin/sh", filepath.Join(folder, "gone"), "gone: no such file or directory"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var errs bytes.Buffer
+			view := &View{Folder: filepath.Join(folder, test.name), Binds: []Bind{{From: test.from, To: "/made-up"}}}
+			started, err := g.Start(Command{Args: []string{test.program}, View: view, Stderr: &errs})
+			if err == nil {
+				started.Wait()
+				t.Fatalf("%s: the command has begun", test.reason)
+			}
+			if !strings.HasSuffix(err.Error(), test.want) || errs.Len() > 0 {
+				t.Errorf("%s: want the error %q and no output, got %q and %q", test.reason, test.want, err, errs.String())
+			}
+		})
+	}
+}
