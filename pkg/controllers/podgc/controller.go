@@ -34,6 +34,10 @@ const (
 	quarantine    = 40 * time.Second
 	maxTerminated = 12500
 
+	// notice is the time for which a deleted pod without a node stays pending, so that the controller of its finalizer
+	// sees it. The time of the deletion has whole seconds. kube-controller-manager's next check comes within checkPeriod.
+	notice = 2 * time.Second
+
 	// defaultLease is the duration of a kubelet's Lease that has no leaseDurationSeconds.
 	defaultLease = 40 * time.Second
 )
@@ -169,6 +173,9 @@ func (c *collector) check(ctx context.Context, key string) (time.Duration, error
 	if pod.Spec.NodeName == "" {
 		if pod.DeletionTimestamp == nil {
 			return 0, nil
+		}
+		if left := time.Until(pod.DeletionTimestamp.Add(notice)); left > 0 {
+			return left, nil
 		}
 		return 0, c.delete(ctx, pod, nil)
 	}

@@ -41,7 +41,7 @@ func TestPodThatIsBeingRemoved(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			pod := podOf("", corev1.PodPending, -time.Second)
+			pod := podOf("", corev1.PodPending, -notice)
 			pod.DeletionGracePeriodSeconds, pod.Finalizers = &test.grace, test.finalizers
 			client := fake.NewSimpleClientset(pod)
 			pods, err := controllertest.Informer(pod)
@@ -82,7 +82,8 @@ func TestCheck(t *testing.T) {
 		again        time.Duration
 	}{
 		{"unbound", "a scheduler may bind the pod", "", corev1.PodPending, 0, 0, nil, 0},
-		{"unbound, deleted", "no kubelet has the pod", "", corev1.PodPending, time.Hour, 0, failed, 0},
+		{"unbound, deleted", "the controller of a finalizer finds the pod pending", "", corev1.PodPending, -notice / 4, 0, nil, notice - notice/4},
+		{"unbound, deleted before", "no kubelet has the pod", "", corev1.PodPending, -notice, 0, failed, 0},
 		{"bound", "the pod runs", "bare", corev1.PodRunning, 0, 0, nil, 0},
 		{"deleted", "the grace period of the pod isn't over", "bare", corev1.PodRunning, 30 * time.Second, 0, nil, 30 * time.Second},
 		{"over", "no kubelet ends the pod", "bare", corev1.PodRunning, -time.Second, 0, failed, 0},
