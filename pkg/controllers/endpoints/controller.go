@@ -167,26 +167,45 @@ func labelsOf(service *corev1.Service) map[string]string {
 	return all
 }
 
-// subsetsOf returns the addresses of a Service's pods. The pods of a subset have the same ports. If there are more
+// subsetsOf returns the addresses of a Service's pods. The ports of a subset are served by the same pods. If there are more
 // addresses than the capacity, those that aren't ready are left out first.
 func subsetsOf(service *corev1.Service, pods []*corev1.Pod) (subsets []corev1.EndpointSubset, truncated bool) {
-	byPorts := map[string]*corev1.EndpointSubset{}
-	for _, pod := range pods {
-		ports, served := portsOf(service, pod)
+	served := map[corev1.EndpointPort][]int{} // the pods that serve a port, as indexes
+	addresses := make([]corev1.EndpointAddress, len(pods))
+	for i, pod := range pods {
 		address, has := addressOf(service, pod)
-		if !served || !has || !util.ShouldPodBeInEndpoints(pod, service.Spec.PublishNotReadyAddresses) {
+		if !has || !util.ShouldPodBeInEndpoints(pod, service.Spec.PublishNotReadyAddresses) {
 			continue
 		}
-		key := fmt.Sprint(ports)
-		if byPorts[key] == nil {
-			byPorts[key] = &corev1.EndpointSubset{Ports: ports}
-		}
-		if subset := byPorts[key]; service.Spec.PublishNotReadyAddresses || util.IsPodReady(pod) {
-			subset.Addresses = append(subset.Addresses, address)
-		} else {
-			subset.NotReadyAddresses = append(subset.NotReadyAddresses, address)
+		addresses[i] = address
+		for _, port := range portsOf(service, pod) {
+			served[port] = append(served[port], i)
 		}
 	}
+	byPods := map[string]*corev1.EndpointSubset{}
+	for port, indexes := range served {
+		key := fmt.Sprint(indexes)
+		subset := byPods[key]
+		if subset == nil {
+			subset = &corev1.EndpointSubset{}
+			byPods[key] = subset
+			for _, i := range indexes {
+				if service.Spec.PublishNotReadyAddresses || util.IsPodReady(pods[i]) {
+					subset.Addresses = append(subset.Addresses, addresses[i])
+				} else {
+					subset.NotReadyAddresses = append(subset.NotReadyAddresses, addresses[i])
+				}
+			}
+		}
+		if port != noPort {
+			subset.Ports = append(subset.Ports, port)
+		}
+	}
+	all := slices.Collect(maps.Values(byPods))
+	for _, subset := range all {
+		slices.SortFunc(subset.Ports, comparePorts)
+	}
+	slices.SortFunc(all, func(a, b *corev1.EndpointSubset) int { return slices.CompareFunc(a.Ports, b.Ports, comparePorts) })
 	left := capacity
 	limit := func(addresses []corev1.EndpointAddress) []corev1.EndpointAddress {
 		slices.SortFunc(addresses, func(a, b corev1.EndpointAddress) int {
@@ -197,29 +216,37 @@ func subsetsOf(service *corev1.Service, pods []*corev1.Pod) (subsets []corev1.En
 		truncated = truncated || keep < len(addresses)
 		return addresses[:keep:keep]
 	}
-	keys := slices.Sorted(maps.Keys(byPorts))
-	for _, key := range keys {
-		byPorts[key].Addresses = limit(byPorts[key].Addresses)
+	for _, subset := range all {
+		subset.Addresses = limit(subset.Addresses)
 	}
-	for _, key := range keys {
-		byPorts[key].NotReadyAddresses = limit(byPorts[key].NotReadyAddresses)
-		if subset := *byPorts[key]; len(subset.Addresses)+len(subset.NotReadyAddresses) > 0 {
-			subsets = append(subsets, subset)
+	for _, subset := range all {
+		subset.NotReadyAddresses = limit(subset.NotReadyAddresses)
+		if len(subset.Addresses)+len(subset.NotReadyAddresses) > 0 {
+			subsets = append(subsets, *subset)
 		}
 	}
 	return subsets, truncated
 }
 
-// portsOf returns the ports of a pod that a Service uses. It returns false if the pod has none of them. A headless Service
-// may have no ports.
-func portsOf(service *corev1.Service, pod *corev1.Pod) (ports []corev1.EndpointPort, served bool) {
+// noPort stands for the ports of a headless Service without ports.
+var noPort corev1.EndpointPort
+
+func comparePorts(a, b corev1.EndpointPort) int {
+	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol))
+}
+
+// portsOf returns the ports of a pod that a Service uses.
+func portsOf(service *corev1.Service, pod *corev1.Pod) (ports []corev1.EndpointPort) {
+	if len(service.Spec.Ports) == 0 && service.Spec.ClusterIP == corev1.ClusterIPNone {
+		return []corev1.EndpointPort{noPort}
+	}
 	for i := range service.Spec.Ports {
 		port := &service.Spec.Ports[i]
 		if number, err := endpointslice.FindPort(pod, port); err == nil {
 			ports = append(ports, corev1.EndpointPort{Name: port.Name, Port: int32(number), Protocol: port.Protocol, AppProtocol: port.AppProtocol})
 		}
 	}
-	return ports, len(ports) > 0 || len(service.Spec.Ports) == 0 && service.Spec.ClusterIP == corev1.ClusterIPNone
+	return ports
 }
 
 // addressOf returns the address of a pod in the first IP family of a Service. It returns false if the pod has none.

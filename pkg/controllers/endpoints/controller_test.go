@@ -17,6 +17,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/eventrecorder"
 )
 
+// withMetrics adds a port that has the same number in all pods.
+func withMetrics(s *corev1.Service) {
+	s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "metrics", Port: 99, TargetPort: intstr.FromInt32(99), Protocol: corev1.ProtocolTCP})
+}
+
 func serviceOf(changes ...func(*corev1.Service)) *corev1.Service {
 	s := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s", Labels: map[string]string{"tier": "web"}},
@@ -73,6 +78,10 @@ func TestSubsets(t *testing.T) {
 			[]string{"[a=10.1.0.1] [b=10.1.0.2] 8080"}},
 		{"other ports", "the named port is another one in each pod", serviceOf(), []*corev1.Pod{podOf("a", "10.1.0.1", corev1.ConditionTrue, 8080), podOf("b", "10.1.0.2", corev1.ConditionTrue, 9090)},
 			[]string{"[a=10.1.0.1] [] 8080", "[b=10.1.0.2] [] 9090"}},
+		{"shared port", "all pods serve one of the ports, and each serves another one", serviceOf(withMetrics), []*corev1.Pod{podOf("a", "10.1.0.1", corev1.ConditionTrue, 8080), podOf("b", "10.1.0.2", corev1.ConditionFalse, 9090)},
+			[]string{"[a=10.1.0.1] [] 8080", "[] [b=10.1.0.2] 9090", "[a=10.1.0.1] [b=10.1.0.2] 99"}},
+		{"two ports", "the pods serve both", serviceOf(withMetrics), []*corev1.Pod{podOf("a", "10.1.0.1", corev1.ConditionTrue, 8080), podOf("b", "10.1.0.2", corev1.ConditionTrue, 8080)},
+			[]string{"[a=10.1.0.1 b=10.1.0.2] [] 8080 99"}},
 		{"terminating", "the pod is about to go", serviceOf(), []*corev1.Pod{terminating}, nil},
 		{"published", "the Service wants all addresses", serviceOf(func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true }),
 			[]*corev1.Pod{podOf("a", "10.1.0.1", corev1.ConditionFalse, 8080)}, []string{"[a=10.1.0.1] [] 8080"}},
