@@ -117,7 +117,7 @@ func (c *controller) sync(ctx context.Context, key cache.ObjectName) (again time
 
 // selectedBy remembers the selector of an autoscaler's target, and returns the autoscalers that select any of the labels:
 // at most two, and no others.
-func (c *controller) selectedBy(key cache.ObjectName, selector labels.Selector, sets []labels.Set) (found []named) {
+func (c *controller) selectedBy(key cache.ObjectName, selector labels.Selector, sets []labels.Set) (found []cache.ObjectName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if m := c.memories[key]; m != nil {
@@ -129,13 +129,10 @@ func (c *controller) selectedBy(key cache.ObjectName, selector labels.Selector, 
 		}
 		for _, set := range sets {
 			if m.selector.Matches(set) {
-				found = append(found, named{other.Name, other.Namespace})
+				found = append(found, other)
 				break
 			}
 		}
 	}
 	return found
 }
-
-// named names an autoscaler in a message, as {NAME NAMESPACE}.
-type named struct{ name, namespace string }

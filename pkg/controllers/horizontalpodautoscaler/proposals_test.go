@@ -2,6 +2,7 @@ package horizontalpodautoscaler
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -122,6 +123,9 @@ func TestSelectPods(t *testing.T) {
 			}
 			if reason != test.want {
 				t.Errorf("%s: want the reason %q, got %q, %v", test.reason, test.want, reason, err)
+			}
+			if test.want == "AmbiguousSelector" && !strings.Contains(err.Error(), "ns/db") {
+				t.Errorf("want the autoscaler ns/db named, got %v", err)
 			}
 		})
 	}
