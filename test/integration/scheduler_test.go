@@ -92,6 +92,8 @@ func TestScheduler(t *testing.T) {
 		pod := event.Object.(*corev1.Pod)
 		refused = refused || slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 			return c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable && c.Message == message
+		}) && slices.ContainsFunc(pod.ManagedFields, func(m metav1.ManagedFieldsEntry) bool {
+			return m.Manager == "kube-scheduler" && m.Subresource == "status"
 		})
 		if pod.Spec.NodeName != "" && !bound[pod.Name] {
 			bound[pod.Name] = true
