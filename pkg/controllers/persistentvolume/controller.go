@@ -415,7 +415,7 @@ func (b *binder) release(ctx context.Context, v *corev1.PersistentVolume) error 
 	switch policy := v.Spec.PersistentVolumeReclaimPolicy; {
 	case policy == corev1.PersistentVolumeReclaimRecycle:
 		return fail("VolumeFailedRecycle", "No recycler plugin found for the volume!")
-	case policy == corev1.PersistentVolumeReclaimDelete && provisioner == "":
+	case policy == corev1.PersistentVolumeReclaimDelete && provisioner == "" && v.Spec.CSI == nil:
 		return fail("VolumeFailedDelete", fmt.Sprintf("error getting deleter volume plugin for volume %q: no deletable volume plugin matched", v.Name))
 	case policy == corev1.PersistentVolumeReclaimDelete && provisioner == Provisioner && v.DeletionTimestamp == nil:
 		return b.Client.PersistentVolumes().Delete(ctx, v.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &v.UID}})

@@ -209,6 +209,11 @@ func TestEvents(t *testing.T) {
 		{"external", claim("c", "x"), []runtime.Object{class("x", "example.com/disks", storagev1.VolumeBindingImmediate)},
 			"ExternalProvisioning Waiting for a volume to be created either by the external provisioner 'example.com/disks' or manually by the system administrator. " +
 				"If volume creation is delayed, please verify that the provisioner is running and correctly registered."},
+		{"migrated", claim("c", "x"), []runtime.Object{class("x", "kubernetes.io/gce-pd", storagev1.VolumeBindingImmediate)},
+			"ExternalProvisioning Waiting for a volume to be created either by the external provisioner 'pd.csi.storage.gke.io' or manually by the system administrator. " +
+				"If volume creation is delayed, please verify that the provisioner is running and correctly registered."},
+		{"no provisioner", claim("c", "x"), []runtime.Object{class("x", "kubernetes.io/no-provisioner", storagev1.VolumeBindingImmediate)},
+			"ProvisioningFailed no volume plugin matched name: kubernetes.io/no-provisioner"},
 		{"too small", claim("c", "x", func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "v" }), []runtime.Object{volumeOf("v", "x", "1Mi")},
 			`VolumeMismatch Cannot bind to requested volume "v": requested PV is too small`},
 	} {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -21,6 +22,20 @@ import (
 // Provisioner is the provisioner of StorageClasses whose volumes only pretend to be storage. It is also the volumes' CSI
 // driver, so it is a DNS subdomain.
 const Provisioner = "pretended.miniapi.dev"
+
+// inTree is the prefix of the names of provisioners that were part of Kubernetes.
+const inTree = "kubernetes.io/"
+
+// migrated has the CSI drivers that do the work of provisioners that were part of Kubernetes.
+var migrated = map[string]string{
+	inTree + "aws-ebs":         "ebs.csi.aws.com",
+	inTree + "azure-disk":      "disk.csi.azure.com",
+	inTree + "azure-file":      "file.csi.azure.com",
+	inTree + "cinder":          "cinder.csi.openstack.org",
+	inTree + "gce-pd":          "pd.csi.storage.gke.io",
+	inTree + "portworx-volume": "pxd.portworx.com",
+	inTree + "vsphere-volume":  "csi.vsphere.vmware.com",
+}
 
 // defaultClassAnnotation is the annotation of the StorageClass for claims that name none.
 const defaultClassAnnotation = "storageclass.kubernetes.io/is-default-class"
@@ -58,22 +73,24 @@ func (b *binder) provision(ctx context.Context, claim *corev1.PersistentVolumeCl
 		b.Events.Warn(claim, "ProvisioningFailed", "storageclass.storage.k8s.io %q not found", name)
 		return nil
 	}
-	if class.Provisioner == volume.NotSupportedProvisioner {
+	provisioner := cmp.Or(migrated[class.Provisioner], class.Provisioner)
+	if strings.HasPrefix(provisioner, inTree) {
+		b.Events.Warn(claim, "ProvisioningFailed", "no volume plugin matched name: %s", provisioner)
 		return nil
 	}
 	changed := claim.DeepCopy()
 	for _, annotation := range []string{volume.AnnBetaStorageProvisioner, volume.AnnStorageProvisioner} {
-		metav1.SetMetaDataAnnotation(&changed.ObjectMeta, annotation, class.Provisioner)
+		metav1.SetMetaDataAnnotation(&changed.ObjectMeta, annotation, provisioner)
 	}
 	if !maps.Equal(claim.Annotations, changed.Annotations) {
 		if claim, err = b.Client.PersistentVolumeClaims(claim.Namespace).Update(ctx, changed, metav1.UpdateOptions{}); err != nil {
 			return err
 		}
 	}
-	if class.Provisioner != Provisioner {
+	if provisioner != Provisioner {
 		b.Events.Tell(claim, "ExternalProvisioning", "Waiting for a volume to be created either by the external provisioner '%s' "+
 			"or manually by the system administrator. If volume creation is delayed, please verify that "+
-			"the provisioner is running and correctly registered.", class.Provisioner)
+			"the provisioner is running and correctly registered.", provisioner)
 		return nil
 	}
 	pretended, err := pretend(claim, class)
