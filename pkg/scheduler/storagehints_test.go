@@ -1,23 +1,41 @@
 package scheduler
 
 import (
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
 )
 
-// A pod that a plugin has refused is tried again after changes of storage that may help it, and after no others.
-func TestStorageHints(t *testing.T) {
-	t.Parallel()
-	pod := newPodInfo(&corev1.Pod{
+// claiming returns a pod with the claim c.
+func claiming() *podInfo {
+	return newPodInfo(&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"},
 		Spec: corev1.PodSpec{Volumes: []corev1.Volume{{VolumeSource: corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "c"},
 		}}}},
 	})
+}
+
+// A pod whose claim doesn't exist is refused by the first plugin that looks at it, so it isn't tried again when volumes change.
+func TestMissingClaim(t *testing.T) {
+	t.Parallel()
+	claims := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1().PersistentVolumeClaims().Lister()
+	r := (&cycle{pod: claiming(), storage: storage{claims: claims}}).prepare()
+	if r == nil || r.by != "VolumeRestrictions" || !slices.Equal(r.reasons, []string{`persistentvolumeclaim "c" not found`}) {
+		t.Errorf("want a refusal by VolumeRestrictions, got %+v", r)
+	}
+}
+
+// A pod that a plugin has refused is tried again after changes of storage that may help it, and after no others.
+func TestStorageHints(t *testing.T) {
+	t.Parallel()
+	pod := claiming()
 	claim := func(name string) *corev1.PersistentVolumeClaim {
 		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
 	}

@@ -14,8 +14,8 @@ import (
 // a claim.
 type attachment struct{ driver, handle, claim string }
 
-// attachments returns the volumes of a pod that have to be attached to its node. The plugin VolumeBinding refuses a pod
-// whose claim doesn't exist.
+// attachments returns the volumes of a pod that have to be attached to its node. A pod without one of its claims is refused
+// by other plugins.
 func (s storage) attachments(pod *corev1.Pod) sets.Set[attachment] {
 	all := sets.New[attachment]()
 	for name := range claimNames(pod) {

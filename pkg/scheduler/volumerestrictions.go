@@ -8,10 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// refuseUsedVolumes refuses all nodes if another pod uses a claim of the pod with the access mode ReadWriteOncePod. It also
-// refuses the nodes on which another pod uses a disk of the pod that only one pod of a node can have.
+// refuseUsedVolumes refuses all nodes if a claim of the pod doesn't exist, or if another pod uses one with the access mode
+// ReadWriteOncePod. It also refuses the nodes on which another pod uses a disk of the pod that only one pod of a node can have.
 func refuseUsedVolumes(c *cycle) (filter, *refusal) {
-	exclusive := c.storage.exclusiveClaims(c.pod.Pod)
+	exclusive, err := c.storage.exclusiveClaims(c.pod.Pod)
+	if err != nil {
+		return nil, &refusal{reasons: []string{err.Error()}, final: true}
+	}
 	hasDisks := slices.ContainsFunc(c.pod.Spec.Volumes, isDisk)
 	if len(exclusive) == 0 && !hasDisks {
 		return nil, nil
@@ -60,17 +63,19 @@ func plainClaims(pod *corev1.Pod) (names []string) {
 	return names
 }
 
-// exclusiveClaims returns the names of a pod's claims that one pod alone may use. The plugin VolumeBinding refuses a pod
-// whose claim doesn't exist.
-func (s storage) exclusiveClaims(pod *corev1.Pod) sets.Set[string] {
+// exclusiveClaims returns the names of a pod's claims that one pod alone may use. It returns an error if a claim doesn't exist.
+func (s storage) exclusiveClaims(pod *corev1.Pod) (sets.Set[string], error) {
 	names := sets.New[string]()
 	for _, name := range plainClaims(pod) {
 		claim, err := s.claims.PersistentVolumeClaims(pod.Namespace).Get(name)
-		if err == nil && slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
 			names.Insert(name)
 		}
 	}
-	return names
+	return names, nil
 }
 
 // isDisk reports whether a volume is a disk that pods of a node share only if they read it, or not at all.

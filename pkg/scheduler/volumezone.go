@@ -36,7 +36,7 @@ func refuseOtherZones(c *cycle) (filter, *refusal) {
 	for _, name := range plainClaims(c.pod.Pod) {
 		claim, err := c.storage.claims.PersistentVolumeClaims(c.pod.Namespace).Get(name)
 		if err != nil || claim.Spec.VolumeName == "" {
-			continue // the plugin VolumeBinding has refused the pod, or binds the claim on the node
+			continue // the pod is refused by other plugins, or VolumeBinding binds the claim on the node
 		}
 		v, err := c.storage.volumes.Get(claim.Spec.VolumeName)
 		if err != nil {
