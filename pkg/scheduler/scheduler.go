@@ -20,6 +20,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	policylisters "k8s.io/client-go/listers/policy/v1"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-helpers/storage/volume"
 
 	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
 )
@@ -149,11 +150,23 @@ func (s *scheduler) storageChanged(before, after metav1.Object) {
 	s.help(func(p plugin, w *waiting) bool {
 		return p.afterStorage != nil && p.afterStorage(w.podInfo, before, after)
 	})
-	if claim, ok := after.(*corev1.PersistentVolumeClaim); ok && isBound(claim) {
-		for uid, outcome := range s.outcomes { // pods that are bound after their claims
-			if outcome.node != "" && outcome.pod.usesClaim(claim) {
-				s.writes.Add(uid)
-			}
+	if claim, ok := after.(*corev1.PersistentVolumeClaim); ok {
+		old, _ := before.(*corev1.PersistentVolumeClaim)
+		s.claimChanged(old, claim)
+	}
+}
+
+// claimChanged lets the pods go on that are bound after a claim: it is bound, or its provisioner has given the node up.
+func (s *scheduler) claimChanged(before, after *corev1.PersistentVolumeClaim) {
+	for uid, o := range s.outcomes {
+		if o.node == "" || !o.pod.usesClaim(after) {
+			continue
+		}
+		if before != nil && before.Annotations[volume.AnnSelectedNode] == o.node && after.Annotations[volume.AnnSelectedNode] != o.node {
+			o.givenUp = after.Name
+		}
+		if o.givenUp != "" || isBound(after) {
+			s.writes.Add(uid)
 		}
 	}
 }

@@ -223,13 +223,18 @@ func volumesAfterStorage(pod *podInfo, before, after metav1.Object) bool {
 }
 
 // bindClaims begins to bind the claims of a pod that wait for its node. It returns the time that they have left to be
-// bound, or 0 if all are bound.
+// bound, or 0 if all are bound. A provisioner that takes its node from a claim can't make the volume there.
 func (s *scheduler) bindClaims(ctx context.Context, o *outcome) (left time.Duration, err error) {
 	if len(claimNames(o.pod.Pod)) == 0 {
 		return 0, nil
 	}
+	s.mu.Lock()
+	givenUp := o.givenUp
+	s.mu.Unlock()
 	_, delayed, message := s.storage.claimsOf(o.pod.Pod)
 	switch {
+	case givenUp != "":
+		return 0, fmt.Errorf("binding volumes: provisioning failed for PVC %q", givenUp)
 	case !o.since.IsZero() && len(delayed) == 0 && message == "":
 		return 0, nil
 	case !o.since.IsZero():

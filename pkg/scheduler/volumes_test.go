@@ -197,3 +197,24 @@ func TestDelayedBinding(t *testing.T) {
 		})
 	}
 }
+
+// A pod whose claim can't be provisioned on its node is scheduled again.
+func TestProvisioningFails(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, newNode("n1"), newClass("c", "example.com/disks", storagev1.VolumeBindingWaitForFirstConsumer), newClaim("c", "c"), newPod("p", claiming("c")))
+	claims := w.CoreV1().PersistentVolumeClaims(metav1.NamespaceDefault)
+	selected := func(ctx context.Context, w *world) (bool, error) {
+		claim, err := claims.Get(ctx, "c", metav1.GetOptions{})
+		return err == nil && claim.Annotations[volume.AnnSelectedNode] == "n1", err
+	}
+	w.until(t.Context(), t, selected)
+	if _, err := claims.Update(t.Context(), newClaim("c", "c"), metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	_, condition := w.decided(t.Context(), t, "p")
+	const want = `running PreBind plugin "VolumeBinding": binding volumes: provisioning failed for PVC "c"`
+	if condition == nil || condition.Reason != corev1.PodReasonSchedulerError || condition.Message != want {
+		t.Errorf("want the message %q, got %v", want, condition)
+	}
+	w.until(t.Context(), t, selected)
+}

@@ -23,8 +23,10 @@ type outcome struct {
 	// node is the chosen node. waited is the pod as it was in the queue.
 	node   string
 	waited *waiting
-	// since is when the claims of the pod began to be bound, or zero.
-	since time.Time
+	// since is when the claims of the pod began to be bound, or zero. givenUp is a claim for which no volume can be made on
+	// the node.
+	since   time.Time
+	givenUp string
 
 	// The other fields are those of a pod that no node takes. nominated is the node for which it waits.
 	reason, message, nominated string
