@@ -49,8 +49,9 @@ func (i *idleMemory) due(now memoryUse) bool {
 }
 
 // giveBackWhenIdle checks the memory in use for each value from the channel checks. It gives memory back if
-// idle.due returns true, and regulates the collector. It returns when m is released.
+// idle.due returns true, regulates the collector, and gives huge pages to a large heap. It returns when m is released.
 func (m *memory) giveBackWhenIdle(idle idleMemory, checks <-chan time.Time) {
+	var huge hugePages
 	for {
 		select {
 		case <-checks:
@@ -58,7 +59,9 @@ func (m *memory) giveBackWhenIdle(idle idleMemory, checks <-chan time.Time) {
 			return
 		}
 		if m.collector != nil {
-			m.collector.regulate(liveHeap())
+			live := liveHeap()
+			m.collector.regulate(live)
+			huge.follow(live)
 		}
 		if idle.due(readMemoryUse()) {
 			giveBack()

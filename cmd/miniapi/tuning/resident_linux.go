@@ -1,21 +1,11 @@
 package tuning
 
 import (
-	"bufio"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"syscall"
 )
-
-// mapping is a part of the address space, as a section of /proc/self/smaps describes it.
-type mapping struct {
-	start, end  uintptr
-	permissions string
-	file        string
-	anonymous   bool // whether some pages differ from the file
-}
 
 // dropProgramPages gives back the pages of the program's code and constants. After a start these are 80 MB, and an idle
 // server needs few of them. When the program needs a page again, the kernel maps it from its page cache. If a call
@@ -53,44 +43,4 @@ func residentMemory() uint64 {
 // reads reports whether the mapping is a read-only mapping of the file, and all its pages are unchanged.
 func (m mapping) reads(file string) bool {
 	return m.file == file && !strings.Contains(m.permissions, "w") && !m.anonymous
-}
-
-func readMappings(path string) ([]mapping, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var mappings []mapping
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		fields := strings.Fields(lines.Text())
-		if m, ok := parseMapping(fields); ok {
-			mappings = append(mappings, m)
-		} else if len(mappings) > 0 && len(fields) > 1 && fields[0] == "Anonymous:" {
-			mappings[len(mappings)-1].anonymous = fields[1] != "0"
-		}
-	}
-	return mappings, lines.Err()
-}
-
-// parseMapping parses the first line of a mapping's description:
-// START-END PERMISSIONS OFFSET DEVICE INODE FILE.
-func parseMapping(fields []string) (mapping, bool) {
-	if len(fields) < 5 {
-		return mapping{}, false
-	}
-	first, last, ok := strings.Cut(fields[0], "-")
-	if !ok {
-		return mapping{}, false
-	}
-	start, err := strconv.ParseUint(first, 16, strconv.IntSize)
-	if err != nil {
-		return mapping{}, false
-	}
-	end, err := strconv.ParseUint(last, 16, strconv.IntSize)
-	if err != nil {
-		return mapping{}, false
-	}
-	return mapping{start: uintptr(start), end: uintptr(end), permissions: fields[1], file: strings.Join(fields[5:], " ")}, true
 }

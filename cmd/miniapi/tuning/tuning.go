@@ -7,6 +7,7 @@
 // - goroutines with large stacks (memory.go): creates by one client;
 // - memory given back (idle.go): resident memory of an idle server;
 // - the frequency of collections (collector.go): resident memory of a server with very many objects;
+// - huge pages (hugepages.go): the time until very many pods run;
 // - processors (processors.go): creates by one client, with and without webhooks.
 //
 // A setting that doesn't improve its figure by 5 per cent is deleted.
