@@ -228,7 +228,13 @@ func TestEvents(t *testing.T) {
 		"a Normal Preempted Preempting Preempted by pod p on node n1 because of p":                                                                                            true,
 		"p Normal Scheduled Binding Successfully assigned default/p to n1":                                                                                                    true,
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	w.tells(t.Context(), t, want)
+}
+
+// tells waits until there are Events about pods, each in the form POD TYPE REASON ACTION NOTE.
+func (w *world) tells(ctx context.Context, t *testing.T, want map[string]bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	watched, err := w.EventsV1().Events("").Watch(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -263,6 +263,8 @@ func (s *scheduler) bindClaims(ctx context.Context, o *outcome) (left time.Durat
 			return 0, err
 		}
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	o.since = time.Now()
 	return bindTimeout, nil
 }

@@ -218,3 +218,26 @@ func TestProvisioningFails(t *testing.T) {
 	}
 	w.until(t.Context(), t, selected)
 }
+
+// A victim that waits for its claims loses its node, and isn't deleted.
+func TestPreemptionWhileClaimsAreBound(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, newNode("n1"), newClass("c", "example.com/disks", storagev1.VolumeBindingWaitForFirstConsumer), newClaim("c", "c"),
+		newPod("victim", cpu("3"), claiming("c")))
+	w.until(t.Context(), t, func(ctx context.Context, w *world) (bool, error) {
+		claim, err := w.CoreV1().PersistentVolumeClaims(metav1.NamespaceDefault).Get(ctx, "c", metav1.GetOptions{})
+		return err == nil && claim.Annotations[volume.AnnSelectedNode] == "n1", err
+	})
+	if _, err := w.CoreV1().Pods(metav1.NamespaceDefault).Create(t.Context(), newPod("p", cpu("3"), priority(1)), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.bound(t.Context(), t, "p")
+	w.tells(t.Context(), t, map[string]bool{
+		"victim Normal Preempted Preempting Preempted by pod p on node n1 (in kube-scheduler memory). because of p":         true,
+		`victim Warning FailedScheduling Scheduling running PreBind plugin "VolumeBinding": preempted by DefaultPreemption`: true,
+	})
+	victim, err := w.CoreV1().Pods(metav1.NamespaceDefault).Get(t.Context(), "victim", metav1.GetOptions{})
+	if err != nil || len(victim.Status.Conditions) != 1 || victim.Spec.NodeName != "" {
+		t.Errorf("want the victim to wait for a node, got %+v, %v", victim, err)
+	}
+}

@@ -3,9 +3,9 @@ package scheduler
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,16 +23,16 @@ type outcome struct {
 	// node is the chosen node. waited is the pod as it was in the queue.
 	node   string
 	waited *waiting
-	// since is when the claims of the pod began to be bound, or zero. givenUp is a claim for which no volume can be made on
-	// the node.
+	// since is when the claims of the pod began to be bound, or zero if the pod doesn't wait for claims. givenUp is a claim
+	// for which no volume can be made on the node.
 	since   time.Time
 	givenUp string
 
 	// The other fields are those of a pod that no node takes. nominated is the node for which it waits.
 	reason, message, nominated string
-	victims                    []*podInfo // to delete
+	victims                    []*podInfo // to preempt
 	displaced                  []*podInfo // pods that wait for the same node no longer
-	// again is true if, while the victims are being deleted, something has changed that may help the pod.
+	// again is true if, while the victims are being preempted, something has changed that may help the pod.
 	again bool
 }
 
@@ -62,14 +62,20 @@ func (s *scheduler) write(ctx context.Context, uid types.UID) (time.Duration, er
 	return 0, nil
 }
 
+// preBinding begins the message about claims that couldn't be bound.
+const preBinding = `running PreBind plugin "` + volumeBinding + `"`
+
 // bind binds a pod, after its claims. If that fails, the pod is scheduled again. If the claims aren't bound yet, bind
 // returns the time that they have left.
 func (s *scheduler) bind(ctx context.Context, o *outcome) (again time.Duration, err error) {
-	by := "running PreBind plugin " + strconv.Quote(volumeBinding)
+	by := preBinding
 	if again, err = s.bindClaims(ctx, o); err == nil && again > 0 {
 		return again, nil
 	}
 	if err == nil {
+		if !s.hasClaims(o) {
+			return 0, nil
+		}
 		by = `running Bind plugin "DefaultBinder"`
 		err = s.Client.Pods(o.pod.Namespace).Bind(ctx, &corev1.Binding{
 			ObjectMeta: metav1.ObjectMeta{Namespace: o.pod.Namespace, Name: o.pod.Name, UID: o.pod.UID},
@@ -87,13 +93,25 @@ func (s *scheduler) bind(ctx context.Context, o *outcome) (again time.Duration, 
 	return 0, nil
 }
 
+// hasClaims ends the wait of a pod for its claims. It returns false if the pod lost its node to another pod meanwhile.
+func (s *scheduler) hasClaims(o *outcome) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o.since = time.Time{}
+	return s.outcomes[o.pod.UID] == o
+}
+
 // bindingFailed lets a pod be scheduled again after an error.
 func (s *scheduler) bindingFailed(o *outcome, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if assumed := s.cluster.pods[o.pod.UID]; assumed != o.pod {
-		return // the pod is bound already, or deleted
+	if assumed := s.cluster.pods[o.pod.UID]; assumed == o.pod { // not bound already, nor deleted
+		s.takeBack(o, err)
 	}
+}
+
+// takeBack takes the chosen node from a pod, and lets the pod be scheduled again.
+func (s *scheduler) takeBack(o *outcome, err error) {
 	s.cluster.unassign(o.pod.UID)
 	s.helpByPod(o.pod, nil)
 	if apierrors.IsNotFound(err) {
@@ -106,7 +124,7 @@ func (s *scheduler) bindingFailed(o *outcome, err error) {
 	s.record(&outcome{pod: o.pod, reason: corev1.PodReasonSchedulerError, message: err.Error()})
 }
 
-// explain writes into the status of a pod why it has no node, and deletes the victims of the pod.
+// explain writes into the status of a pod why it has no node, and preempts the victims of the pod.
 func (s *scheduler) explain(ctx context.Context, o *outcome) error {
 	for _, displaced := range o.displaced {
 		if err := s.patch(ctx, displaced.Pod, nil, new("")); err != nil {
@@ -119,23 +137,52 @@ func (s *scheduler) explain(ctx context.Context, o *outcome) error {
 	if err := s.patch(ctx, o.pod.Pod, condition, &o.nominated); err != nil {
 		return err
 	}
-	for _, victim := range o.victims {
-		if !remains(victim) {
-			continue
-		}
-		if err := s.patch(ctx, victim.Pod, preempted(victim), nil); err != nil {
+	for len(o.victims) > 0 {
+		if err := s.preempt(ctx, o, o.victims[0]); err != nil {
 			return err
 		}
-		uid := victim.UID
-		if err := s.Client.Pods(victim.Namespace).Delete(ctx, victim.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}); err != nil {
-			if err := work.IgnoreStale(err); err != nil {
-				return err
-			}
-			continue
-		}
-		s.events.tell(ctx, victim.Pod, o.pod.Pod, "Preempted", "Preempting", fmt.Sprintf("Preempted by pod %s on node %s", o.pod.UID, o.nominated))
+		s.mu.Lock()
+		o.victims = o.victims[1:]
+		s.mu.Unlock()
 	}
 	return nil
+}
+
+// preempt takes the node of a victim from it.
+func (s *scheduler) preempt(ctx context.Context, o *outcome, victim *podInfo) error {
+	if !remains(victim) {
+		return nil
+	}
+	note := fmt.Sprintf("Preempted by pod %s on node %s", o.pod.UID, o.nominated)
+	if s.stopBinding(victim) {
+		note += " (in kube-scheduler memory)."
+	} else if deleted, err := s.deleteVictim(ctx, victim); err != nil || !deleted {
+		return err
+	}
+	s.events.tell(ctx, victim.Pod, o.pod.Pod, "Preempted", "Preempting", note)
+	return nil
+}
+
+// stopBinding takes its node from a victim that waits for its claims to be bound. It returns false if the victim doesn't.
+func (s *scheduler) stopBinding(victim *podInfo) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.outcomes[victim.UID]
+	if o == nil || o.since.IsZero() {
+		return false
+	}
+	s.takeBack(o, errors.New(preBinding+": preempted by DefaultPreemption"))
+	return true
+}
+
+// deleteVictim deletes a victim, whose status says why. It returns false if the victim doesn't exist any more.
+func (s *scheduler) deleteVictim(ctx context.Context, victim *podInfo) (bool, error) {
+	if err := s.patch(ctx, victim.Pod, preempted(victim), nil); err != nil {
+		return false, err
+	}
+	uid := victim.UID
+	err := s.Client.Pods(victim.Namespace).Delete(ctx, victim.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	return err == nil, work.IgnoreStale(err)
 }
 
 // patch sets a condition of a pod, and the node for which it is nominated. A nil argument stays as it is. A patch without
