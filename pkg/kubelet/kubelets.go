@@ -57,22 +57,23 @@ type Kubelets struct {
 	endpoint  *endpoint.Endpoint
 	changes   condition.Variable[changes]
 
-	runner      *work.Runner
-	core        rest.Interface
-	leases      rest.Interface
-	objects     dynamic.Interface
-	discovery   discovery.DiscoveryInterface
-	mapper      meta.RESTMapper
-	config      func(user string) *rest.Config
-	podInformer cache.SharedIndexInformer
-	nodes       cache.SharedIndexInformer
-	events      *eventrecorder.Recorder
-	pods        *player
-	nodePlayer  *player
-	podQueue    *work.Queue[string]
-	nodeQueue   *work.Queue[string]
-	others      others
-	knowsStages atomic.Bool // true when the Stage objects of the start are known; stages are played from then on
+	runner        *work.Runner
+	core          rest.Interface
+	leases        rest.Interface
+	leaseInformer cache.SharedIndexInformer
+	objects       dynamic.Interface
+	discovery     discovery.DiscoveryInterface
+	mapper        meta.RESTMapper
+	config        func(user string) *rest.Config
+	podInformer   cache.SharedIndexInformer
+	nodes         cache.SharedIndexInformer
+	events        *eventrecorder.Recorder
+	pods          *player
+	nodePlayer    *player
+	podQueue      *work.Queue[string]
+	nodeQueue     *work.Queue[string]
+	others        others
+	knowsStages   atomic.Bool // true when the Stage objects of the start are known; stages are played from then on
 
 	mu         sync.Mutex
 	unknown    map[string]*corev1.Node // the nodes to register
@@ -115,6 +116,7 @@ func (k *Kubelets) add(h *controllers.Host) error {
 	k.discovery, k.mapper = h.Discovery, h.Mapper
 	k.events = eventrecorder.NewRecorder(h.Runner.Life(), corev1client.New(k.core), "kubelet")
 	k.podInformer, k.nodes = h.Informers.Core().V1().Pods().Informer(), h.Informers.Core().V1().Nodes().Informer()
+	k.leaseInformer = h.Informers.Coordination().V1().Leases().Informer() // the node lifecycle controller has it too
 	if err := k.podInformer.AddIndexers(cache.Indexers{byNode: nodeOf}); err != nil {
 		return err
 	}

@@ -14,9 +14,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
+	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
 	"github.com/miniapi-dev/miniapi/pkg/kubelet/podstatus"
 )
 
@@ -125,27 +125,27 @@ func (k *Kubelets) create(ctx context.Context, name string) error {
 	return nil
 }
 
-// renew renews the Lease by which other programs know that the node has a kubelet.
+// renew renews the Lease by which other programs know that the node has a kubelet. If another program has just written the
+// Lease, the next renewal has its state.
 func (k *Kubelets) renew(ctx context.Context, node *corev1.Node) error {
-	spec := coordinationv1.LeaseSpec{
-		HolderIdentity:       &node.Name,
-		LeaseDurationSeconds: new(int32(leaseDuration.Seconds())),
-		RenewTime:            new(metav1.NowMicro()),
-	}
-	patch, err := json.Marshal(map[string]any{"spec": spec})
-	if err != nil {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+		Namespace: corev1.NamespaceNodeLease, Name: node.Name,
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}},
+	}}
+	request := k.leases.Post()
+	if found, _, err := k.leaseInformer.GetStore().Get(lease); err != nil {
 		return err
+	} else if known, ok := found.(*coordinationv1.Lease); ok {
+		lease, request = known.DeepCopy(), k.leases.Put().Name(node.Name)
 	}
-	err = k.as(node.Name, k.leases.Patch(types.MergePatchType).Namespace(corev1.NamespaceNodeLease).Resource("leases").Name(node.Name).Body(patch)).Do(ctx).Error()
-	if !apierrors.IsNotFound(err) {
-		return err
+	lease.Spec.HolderIdentity = &node.Name
+	lease.Spec.LeaseDurationSeconds = new(int32(leaseDuration.Seconds()))
+	lease.Spec.RenewTime = new(metav1.NowMicro())
+	err := k.as(node.Name, request.Namespace(lease.Namespace).Resource("leases").Body(lease)).Do(ctx).Error()
+	if apierrors.IsAlreadyExists(err) {
+		return nil
 	}
-	return k.as(node.Name, k.leases.Post().Namespace(corev1.NamespaceNodeLease).Resource("leases").Body(&coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Name: node.Name, OwnerReferences: []metav1.OwnerReference{
-			{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID},
-		}},
-		Spec: spec,
-	})).Do(ctx).Error()
+	return work.IgnoreStale(err)
 }
 
 // conditions are the conditions of a node whose kubelet works.
