@@ -52,10 +52,14 @@ func startServer(ctx context.Context, folder *Folder, trap *trap, logger *zap.Lo
 	if err != nil {
 		return nil, err
 	}
-	if snapshot == 0 && !folder.holder.Temporary {
-		if err := firstStart(ctx, cfg, trap); err != nil {
-			return nil, err
-		}
+	switch {
+	case folder.holder.Temporary:
+		err = createDatabase(cfg.BackendPath())
+	case snapshot == 0:
+		err = firstStart(ctx, cfg, trap)
+	}
+	if err != nil {
+		return nil, err
 	}
 	server, err := runServer(ctx, cfg, trap)
 	if err != nil {
