@@ -45,26 +45,20 @@ func (r *recorder) warn(pod *corev1.Pod, message string) {
 	r.start().Eventf(pod, nil, corev1.EventTypeWarning, "FailedScheduling", "Scheduling", "%s", message)
 }
 
-// tell records what has been done to a pod, because of the pod related if that isn't nil. This happens once, so the Event isn't the first of a series, which the recorder
+// tell records what has been done to a pod. This happens once, so the Event isn't the first of a series, which the recorder
 // of client-go would look for, and keep each Event for 6 minutes and more.
-func (r *recorder) tell(ctx context.Context, pod, related *corev1.Pod, reason, action, message string) {
+func (r *recorder) tell(ctx context.Context, pod *corev1.Pod, reason, action, message string) {
 	now := metav1.NowMicro()
 	event := &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: util.GenerateEventName(pod.Name, now.UnixNano())},
 		EventTime:  now, ReportingController: Name, ReportingInstance: reportingInstance(),
-		Type: corev1.EventTypeNormal, Reason: reason, Action: action, Regarding: *referenceTo(pod), Note: message,
-	}
-	if related != nil {
-		event.Related = referenceTo(related)
+		Type: corev1.EventTypeNormal, Reason: reason, Action: action, Note: message,
+		Regarding: corev1.ObjectReference{
+			APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+		},
 	}
 	if _, err := r.client.Events(pod.Namespace).Create(ctx, event, metav1.CreateOptions{}); err != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).Error(err, "The scheduler can't record an event", "pod", klog.KObj(pod), "reason", reason)
-	}
-}
-
-func referenceTo(pod *corev1.Pod) *corev1.ObjectReference {
-	return &corev1.ObjectReference{
-		APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 	}
 }
 

@@ -225,8 +225,8 @@ func TestEvents(t *testing.T) {
 	w.bound(t.Context(), t, "p")
 	want := map[string]bool{
 		"p Warning FailedScheduling Scheduling 0/1 nodes are available: 1 Insufficient cpu. preemption: found a potential placement for pod on node n1, preempting 1 victims": true,
-		"a Normal Preempted Preempting Preempted by pod p on node n1 because of p":                                                                                            true,
-		"p Normal Scheduled Binding Successfully assigned default/p to n1":                                                                                                    true,
+		"a Normal Preempted Preempting Preempted by pod p on node n1":      true,
+		"p Normal Scheduled Binding Successfully assigned default/p to n1": true,
 	}
 	w.tells(t.Context(), t, want)
 }

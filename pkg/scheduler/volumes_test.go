@@ -233,7 +233,7 @@ func TestPreemptionWhileClaimsAreBound(t *testing.T) {
 	}
 	w.bound(t.Context(), t, "p")
 	w.tells(t.Context(), t, map[string]bool{
-		"victim Normal Preempted Preempting Preempted by pod p on node n1 (in kube-scheduler memory). because of p":         true,
+		"victim Normal Preempted Preempting Preempted by pod p on node n1 (in kube-scheduler memory).":                      true,
 		`victim Warning FailedScheduling Scheduling running PreBind plugin "VolumeBinding": preempted by DefaultPreemption`: true,
 	})
 	victim, err := w.CoreV1().Pods(metav1.NamespaceDefault).Get(t.Context(), "victim", metav1.GetOptions{})

@@ -83,7 +83,7 @@ func (s *scheduler) bind(ctx context.Context, o *outcome) (again time.Duration, 
 		}, metav1.CreateOptions{})
 	}
 	if err == nil {
-		s.events.tell(ctx, o.pod.Pod, nil, "Scheduled", "Binding", fmt.Sprintf("Successfully assigned %s/%s to %s", o.pod.Namespace, o.pod.Name, o.node))
+		s.events.tell(ctx, o.pod.Pod, "Scheduled", "Binding", fmt.Sprintf("Successfully assigned %s/%s to %s", o.pod.Namespace, o.pod.Name, o.node))
 		return 0, nil
 	}
 	if ctx.Err() != nil {
@@ -159,7 +159,7 @@ func (s *scheduler) preempt(ctx context.Context, o *outcome, victim *podInfo) er
 	} else if deleted, err := s.deleteVictim(ctx, victim); err != nil || !deleted {
 		return err
 	}
-	s.events.tell(ctx, victim.Pod, o.pod.Pod, "Preempted", "Preempting", note)
+	s.events.tell(ctx, victim.Pod, "Preempted", "Preempting", note)
 	return nil
 }
 
