@@ -8,6 +8,7 @@ package persistentvolume
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -356,6 +357,9 @@ func (b *binder) syncVolume(ctx context.Context, name string) (time.Duration, er
 	case err != nil:
 	case claim == nil:
 		err = b.release(ctx, v)
+	case claim.Spec.VolumeName == "" && volume.CheckVolumeModeMismatches(&claim.Spec, &v.Spec):
+		b.Events.Warn(v, "VolumeMismatch", "Cannot bind PersistentVolume to requested PersistentVolumeClaim %q due to incompatible volumeMode.", claim.Name)
+		b.Events.Warn(claim, "VolumeMismatch", "Cannot bind PersistentVolume %q to requested PersistentVolumeClaim due to incompatible volumeMode.", v.Name)
 	case claim.Spec.VolumeName == "":
 		b.claimChanged(claim)
 	case claim.Spec.VolumeName == v.Name:
@@ -399,8 +403,11 @@ func (b *binder) unbind(ctx context.Context, v *corev1.PersistentVolume) error {
 	return b.setVolumePhase(ctx, updated, corev1.VolumeAvailable, "")
 }
 
+// deletableHostPath matches the folders that kube-controller-manager deletes.
+var deletableHostPath = regexp.MustCompile("/tmp/.+")
+
 // release does what the reclaim policy of a volume without a claim says. The phase of a volume comes first: the event of
-// its change lets release continue.
+// its change lets release continue. The folder of a volume with a hostPath stays.
 func (b *binder) release(ctx context.Context, v *corev1.PersistentVolume) error {
 	if v.Status.Phase != corev1.VolumeReleased && v.Status.Phase != corev1.VolumeFailed {
 		return b.setVolumePhase(ctx, v, corev1.VolumeReleased, "")
@@ -411,13 +418,19 @@ func (b *binder) release(ctx context.Context, v *corev1.PersistentVolume) error 
 		}
 		return b.setVolumePhase(ctx, v, corev1.VolumeFailed, message)
 	}
-	provisioner := v.Annotations[volume.AnnDynamicallyProvisioned]
-	switch policy := v.Spec.PersistentVolumeReclaimPolicy; {
-	case policy == corev1.PersistentVolumeReclaimRecycle:
+	provisioner, policy := v.Annotations[volume.AnnDynamicallyProvisioned], v.Spec.PersistentVolumeReclaimPolicy
+	if policy == corev1.PersistentVolumeReclaimRecycle {
 		return fail("VolumeFailedRecycle", "No recycler plugin found for the volume!")
-	case policy == corev1.PersistentVolumeReclaimDelete && provisioner == "" && v.Spec.CSI == nil:
+	}
+	if policy != corev1.PersistentVolumeReclaimDelete {
+		return nil
+	}
+	switch path := v.Spec.HostPath; {
+	case provisioner == "" && path != nil && !deletableHostPath.MatchString(path.Path):
+		return fail("VolumeFailedDelete", "host_path deleter only supports /tmp/.+ but received provided "+path.Path)
+	case provisioner == "" && path == nil && v.Spec.CSI == nil:
 		return fail("VolumeFailedDelete", fmt.Sprintf("error getting deleter volume plugin for volume %q: no deletable volume plugin matched", v.Name))
-	case policy == corev1.PersistentVolumeReclaimDelete && provisioner == Provisioner && v.DeletionTimestamp == nil:
+	case (provisioner == Provisioner || provisioner == "" && path != nil) && v.DeletionTimestamp == nil:
 		return b.Client.PersistentVolumes().Delete(ctx, v.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &v.UID}})
 	}
 	return nil

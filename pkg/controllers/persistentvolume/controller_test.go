@@ -2,6 +2,7 @@ package persistentvolume_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -228,6 +229,26 @@ func TestEvents(t *testing.T) {
 					}
 				}
 				return err == nil && len(list.Items) > 0
+			})
+		})
+	}
+}
+
+// A volume that refers to a claim says, and the claim says, if the claim wants files and the volume has blocks.
+func TestVolumeMode(t *testing.T) {
+	t.Parallel()
+	client := start(t, claim("c", "x"), volumeOf("v", "x", "1Gi", func(v *corev1.PersistentVolume) {
+		v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: namespace, Name: "c", UID: "c"}
+		v.Spec.VolumeMode = new(corev1.PersistentVolumeBlock)
+	}))
+	for _, want := range []string{
+		`Cannot bind PersistentVolume to requested PersistentVolumeClaim "c" due to incompatible volumeMode.`,
+		`Cannot bind PersistentVolume "v" to requested PersistentVolumeClaim due to incompatible volumeMode.`,
+	} {
+		await(t, client, want, func(ctx context.Context) bool {
+			list, err := client.CoreV1().Events("").List(ctx, metav1.ListOptions{})
+			return err == nil && slices.ContainsFunc(list.Items, func(e corev1.Event) bool {
+				return e.Reason == "VolumeMismatch" && e.Message == want
 			})
 		})
 	}

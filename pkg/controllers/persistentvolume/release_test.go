@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/eventrecorder"
 )
 
-// A released volume that is to be deleted is left to its driver. Without a driver, it has failed.
+// A released volume that is to be deleted is left to its driver. Without a driver, it has failed, unless it is a folder.
 func TestReleaseWithoutProvisioner(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -22,6 +22,8 @@ func TestReleaseWithoutProvisioner(t *testing.T) {
 	}{
 		{"CSI", "the driver deletes the volume", corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "example.com"}}, nil},
 		{"NFS", "nothing deletes the volume", corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{}}, []string{"update persistentvolumes/status v"}},
+		{"folder", "the folder could be deleted", corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/tmp/v"}}, []string{"delete persistentvolumes v"}},
+		{"other folder", "the folder may have other files", corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/var/v"}}, []string{"update persistentvolumes/status v"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
