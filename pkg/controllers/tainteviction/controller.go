@@ -165,7 +165,7 @@ func (e *evictor) sync(ctx context.Context, key string) (time.Duration, error) {
 	e.mu.Unlock()
 	switch left := since.Add(lasts).Sub(now); {
 	case !limited && waits:
-		e.Events.Tell(pod, "TaintManagerEviction", "Cancelling deletion of Pod %s", key)
+		e.tell(pod, "Cancelling deletion of")
 	case limited && left > 0:
 		return left, nil
 	case limited && pod.DeletionTimestamp == nil:
@@ -175,7 +175,7 @@ func (e *evictor) sync(ctx context.Context, key string) (time.Duration, error) {
 }
 
 func (e *evictor) evict(ctx context.Context, pod *corev1.Pod) error {
-	e.Events.Tell(pod, "TaintManagerEviction", "Marking for deletion Pod %s/%s", pod.Namespace, pod.Name)
+	e.tell(pod, "Marking for deletion")
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": pod.UID},
 		"status": map[string]any{"conditions": []corev1.PodCondition{{
@@ -191,4 +191,10 @@ func (e *evictor) evict(ctx context.Context, pod *corev1.Pod) error {
 		return work.IgnoreStale(err)
 	}
 	return work.IgnoreStale(pods.Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}}))
+}
+
+// tell records what is done to a pod. The Event doesn't have the UID of the pod, as that of kube-controller-manager.
+func (e *evictor) tell(pod *corev1.Pod, what string) {
+	reference := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}
+	e.Events.Tell(reference, "TaintManagerEviction", "%s Pod %s", what, cache.MetaObjectToName(pod))
 }

@@ -82,6 +82,26 @@ func writesOfPods(client *fake.Clientset) []string {
 	return controllertest.Writes(slices.DeleteFunc(client.Actions(), func(a clienttesting.Action) bool { return a.GetResource().Resource != "pods" }))
 }
 
+// The Event of an eviction names the pod.
+func TestEvent(t *testing.T) {
+	t.Parallel()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "p"}, Spec: corev1.PodSpec{NodeName: "n"}}
+	e, client := newEvictor(t, pod, []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoExecute}})
+	events, err := client.CoreV1().Events("ns").Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(events.Stop)
+	if _, err := e.sync(t.Context(), "ns/p"); err != nil {
+		t.Fatal(err)
+	}
+	event := (<-events.ResultChan()).Object.(*corev1.Event)
+	want := corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: "p"}
+	if event.Reason != "TaintManagerEviction" || event.Message != "Marking for deletion Pod ns/p" || event.InvolvedObject != want {
+		t.Errorf("want an Event about %v, got %s, %s, about %v", want, event.Reason, event.Message, event.InvolvedObject)
+	}
+}
+
 // When the taint is gone before the pod's toleration is over, a later taint is tolerated anew.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
