@@ -117,6 +117,8 @@ func TestStep(t *testing.T) {
 			map[string]int32{"old": 3, "new": 1}},
 		{"waits", "no pod may go or come before a new one is available", nil, []set{{"old", 3, 3}, {"new", 2, 0}},
 			map[string]int32{"old": 3, "new": 2}},
+		{"late status", "the available pods of the old ReplicaSet are about to go", nil, []set{{"old", 3, 6}, {"new", 2, 1}},
+			map[string]int32{"old": 3, "new": 2}},
 		{"unavailable first", "old pods that aren't available go first", nil, []set{{"older", 2, 0}, {"old", 2, 2}, {"new", 1, 1}},
 			map[string]int32{"older": 0, "old": 2, "new": 1}},
 		{"oldest first", "of available pods, those of the oldest go first", nil, []set{{"a-old", 2, 2}, {"b-old", 2, 2}, {"new", 1, 1}},

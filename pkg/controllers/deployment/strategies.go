@@ -56,7 +56,8 @@ func (r *rollout) finish(ctx context.Context) (time.Duration, error) {
 // of a ReplicaSet tries again.
 func (r *rollout) shrinkOld(ctx context.Context) (shrunk bool) {
 	old := active(r.old)
-	if len(old) == 0 {
+	// The status of a ReplicaSet that has just shrunk still counts the pods that are about to go.
+	if len(old) == 0 || slices.ContainsFunc(old, func(set *appsv1.ReplicaSet) bool { return available(set) > wanted(set) }) {
 		return false
 	}
 	minAvailable := minAvailable(r.d)
