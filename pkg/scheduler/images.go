@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -11,7 +12,8 @@ const (
 	mostImage   = 1000 << 20
 )
 
-// scoreImages prefers the nodes that have large images of the pod. An image counts more if more nodes have it.
+// scoreImages prefers the nodes that have large images of the pod. An image counts more if more nodes have it. It has the size
+// that the first node says.
 func scoreImages(c *cycle, nodes []*node) []int64 {
 	if !slices.ContainsFunc(nodes, func(n *node) bool { return len(n.Status.Images) > 0 }) {
 		return nil
@@ -19,14 +21,17 @@ func scoreImages(c *cycle, nodes []*node) []int64 {
 	names := c.pod.images()
 	sums := make([]float64, len(nodes))
 	for _, name := range names {
-		having := 0
+		size, having := int64(0), 0
 		for _, n := range c.existing {
-			if n.imageSize(name) > 0 {
-				having++
+			if onNode := n.imageSize(name); onNode > 0 {
+				size, having = cmp.Or(size, onNode), having+1
 			}
 		}
+		counted := float64(int64(float64(size) * (float64(having) / float64(len(c.existing)))))
 		for i, n := range nodes {
-			sums[i] += float64(int64(float64(n.imageSize(name)) * (float64(having) / float64(len(c.existing)))))
+			if n.imageSize(name) > 0 {
+				sums[i] += counted
+			}
 		}
 	}
 	most := int64(mostImage * len(names))

@@ -73,6 +73,8 @@ func TestScores(t *testing.T) {
 		{"balanced", "the node has as much CPU left as memory", []runtime.Object{newNode("n1", size("4", "8Gi")), newNode("n2", size("8", "8Gi"))},
 			newPod("p", requests(map[corev1.ResourceName]string{"cpu": "3", "memory": "3Gi"})), "n2"},
 		{"image", "the node has the pod's image", []runtime.Object{a, newNode("n2", having("image:latest", 900<<20))}, newPod("p", running("image")), "n2"},
+		{"image of several sizes", "it has the size that the first node says, so both nodes are alike", []runtime.Object{newNode("n1", having("image:latest", 100<<20)),
+			newNode("n2", having("image:latest", 900<<20))}, newPod("p", running("image")), "n1"},
 		{"small image", "pulling it costs little", []runtime.Object{a, newNode("n2", having("image:latest", 20<<20))}, newPod("p", running("image")), "n1"},
 		{"preferred zone", "the pod prefers zone b", []runtime.Object{a, b}, newPod("p", prefersZone("b")), "n2"},
 		{"preferred pod", "the other pod is in zone b", []runtime.Object{a, b, newPod("q", app("x"), on("n2"))}, newPod("p", prefersNear(zone, "x")), "n2"},
