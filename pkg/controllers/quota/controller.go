@@ -8,6 +8,7 @@ package quota
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,10 +32,18 @@ const (
 	// resync is the time after which each quota is measured again. kube-controller-manager has the same period.
 	resync = 5 * time.Minute
 
-	// confirmDelay is the time after which a quota is measured again if its usage has decreased. Admission adds the
-	// usage of an object before the object is stored. A measurement in between doesn't count the object, so its
-	// result may be too low.
+	// settleDelay is the time for which a quota must not have changed before a lower usage is written. Admission adds the
+	// usage of an object before the object is stored, and this time is enough to store it. If the usage were lowered in
+	// between, more objects would be admitted than the quota allows.
+	settleDelay = 100 * time.Millisecond
+
+	// confirmDelay is the time after which a quota is measured again if its usage has decreased, in case an object took
+	// longer to be stored.
 	confirmDelay = time.Second
+
+	// changeDelay is the time after which a quota is measured when an object has changed. Most such objects have just been
+	// created, and others with them.
+	changeDelay = 300 * time.Millisecond
 
 	// replenishDelay is the time for which the controller collects deletions before it measures a quota again.
 	replenishDelay = 10 * time.Millisecond
@@ -53,7 +62,7 @@ type Config struct {
 
 // New starts the controller. The returned handler must get the events of all objects.
 func New(config Config) (objects.Handler, error) {
-	c := &controller{Config: config}
+	c := &controller{Config: config, decreases: map[string]decrease{}}
 	c.queue = work.NewQueue(config.Runner, work.Options[string]{Name: Account, Workers: 5, Do: c.sync})
 	return c, work.Enqueue(work.Events{
 		Informer: config.Quotas,
@@ -75,6 +84,32 @@ func inForce(q *corev1.ResourceQuota) bool {
 type controller struct {
 	Config
 	queue *work.Queue[string]
+
+	mu        sync.Mutex
+	decreases map[string]decrease // by the key of the quota
+}
+
+// decrease is a measured usage that is lower than the one in the status of a quota.
+type decrease struct {
+	version string // of the quota
+	since   time.Time
+}
+
+// settles returns the time until a lower usage may be written, if the version of the quota stays.
+func (c *controller) settles(key, version string) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.decreases[key].version != version {
+		c.decreases[key] = decrease{version, time.Now()}
+	}
+	return time.Until(c.decreases[key].since.Add(settleDelay))
+}
+
+// settled forgets that the usage of a quota was lower.
+func (c *controller) settled(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.decreases, key)
 }
 
 // changing are the kinds of objects whose usage can decrease before they are deleted.
@@ -87,12 +122,15 @@ var changing = sets.New(
 // Stored implements objects.Handler.
 func (c *controller) Stored(o objects.Object) {
 	if changing.Has(o.Kind) {
-		c.Deleted(o)
+		c.measure(o, changeDelay)
 	}
 }
 
 // Deleted implements objects.Handler.
-func (c *controller) Deleted(o objects.Object) {
+func (c *controller) Deleted(o objects.Object) { c.measure(o, replenishDelay) }
+
+// measure measures the quotas of an object's namespace after a delay.
+func (c *controller) measure(o objects.Object, delay time.Duration) {
 	if o.Namespace == "" {
 		return
 	}
@@ -101,7 +139,7 @@ func (c *controller) Deleted(o objects.Object) {
 		return // the error is impossible: the index exists
 	}
 	for _, key := range keys {
-		c.queue.AddAfter(key, replenishDelay)
+		c.queue.AddAfter(key, delay)
 	}
 }
 
@@ -117,6 +155,7 @@ func (c *controller) Listed(sets.Set[types.UID]) {
 func (c *controller) sync(ctx context.Context, key string) (time.Duration, error) {
 	obj, exists, err := c.Quotas.GetStore().GetByKey(key)
 	if err != nil || !exists {
+		c.settled(key)
 		return 0, err
 	}
 	quota := obj.(*corev1.ResourceQuota)
@@ -129,6 +168,13 @@ func (c *controller) sync(ctx context.Context, key string) (time.Duration, error
 			status.Used[name] = used // Measure has no value for the resource, so the old value stays
 		}
 	}
+	lower := less(status.Used, quota.Status.Used)
+	if lower && inForce(quota) {
+		if left := c.settles(key, quota.ResourceVersion); left > 0 {
+			return left, measureErr
+		}
+	}
+	c.settled(key)
 	if !inForce(quota) || !equality.Semantic.DeepEqual(status, quota.Status) {
 		changed := quota.DeepCopy()
 		changed.Status = status
@@ -137,7 +183,7 @@ func (c *controller) sync(ctx context.Context, key string) (time.Duration, error
 			err = nil
 		}
 	}
-	if less(status.Used, quota.Status.Used) {
+	if lower {
 		return confirmDelay, errors.Join(measureErr, err)
 	}
 	return resync, errors.Join(measureErr, err)
