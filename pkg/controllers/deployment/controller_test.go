@@ -117,8 +117,6 @@ func TestStep(t *testing.T) {
 			map[string]int32{"old": 3, "new": 1}},
 		{"waits", "no pod may go or come before a new one is available", nil, []set{{"old", 3, 3}, {"new", 2, 0}},
 			map[string]int32{"old": 3, "new": 2}},
-		{"late status", "the available pods of the old ReplicaSet are about to go", nil, []set{{"old", 3, 6}, {"new", 2, 1}},
-			map[string]int32{"old": 3, "new": 2}},
 		{"unavailable first", "old pods that aren't available go first", nil, []set{{"older", 2, 0}, {"old", 2, 2}, {"new", 1, 1}},
 			map[string]int32{"older": 0, "old": 2, "new": 1}},
 		{"oldest first", "of available pods, those of the oldest go first", nil, []set{{"a-old", 2, 2}, {"b-old", 2, 2}, {"new", 1, 1}},
@@ -156,6 +154,43 @@ func TestStep(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("%s, but the sizes differ (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+// No old pod goes as long as the status of a ReplicaSet is older than its size.
+func TestLateStatus(t *testing.T) {
+	t.Parallel()
+	unseen := func(set *appsv1.ReplicaSet) { set.Generation = set.Status.ObservedGeneration + 1 }
+	going := func(set *appsv1.ReplicaSet) { set.Status.AvailableReplicas = *set.Spec.Replicas + 3 }
+	for _, test := range []struct {
+		name, reason   string
+		newest, oldest func(*appsv1.ReplicaSet)
+		shrinks        bool
+	}{
+		{"in time", "an old pod may go, because enough are available", nil, nil, true},
+		{"new size", "the newest ReplicaSet may be about to shrink", unseen, nil, false},
+		{"old size", "the old ReplicaSet may be about to shrink", nil, unseen, false},
+		{"new pods", "pods of the newest ReplicaSet are about to go", going, nil, false},
+		{"old pods", "pods of the old ReplicaSet are about to go", nil, going, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			d := newDeployment(4)
+			oldest, newest := newSet(d, "old", "1", 3, 3), newSet(d, "new", "2", 2, 1)
+			for set, change := range map[*appsv1.ReplicaSet]func(*appsv1.ReplicaSet){newest: test.newest, oldest: test.oldest} {
+				if change != nil {
+					change(set)
+				}
+			}
+			c, client := newController(t, d, []*appsv1.ReplicaSet{oldest, newest})
+			if _, err := c.sync(t.Context(), "default/web"); err != nil {
+				t.Fatal(err)
+			}
+			shrinks := slices.Contains(controllertest.Writes(client.Actions()), "update replicasets default/old")
+			if shrinks != test.shrinks {
+				t.Errorf("%s: want the old ReplicaSet to shrink: %t, got %t", test.reason, test.shrinks, shrinks)
 			}
 		})
 	}

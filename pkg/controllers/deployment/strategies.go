@@ -56,8 +56,7 @@ func (r *rollout) finish(ctx context.Context) (time.Duration, error) {
 // of a ReplicaSet tries again.
 func (r *rollout) shrinkOld(ctx context.Context) (shrunk bool) {
 	old := active(r.old)
-	// The status of a ReplicaSet that has just shrunk still counts the pods that are about to go.
-	if len(old) == 0 || slices.ContainsFunc(old, func(set *appsv1.ReplicaSet) bool { return available(set) > wanted(set) }) {
+	if len(old) == 0 || isLate(r.newest) || slices.ContainsFunc(old, isLate) {
 		return false
 	}
 	minAvailable := minAvailable(r.d)
@@ -88,6 +87,11 @@ func (r *rollout) shrinkOld(ctx context.Context) (shrunk bool) {
 		room, shrunk = room-n, true
 	}
 	return shrunk
+}
+
+// isLate reports whether the status of a ReplicaSet is older than its size: it counts pods that are about to go.
+func isLate(set *appsv1.ReplicaSet) bool {
+	return set.Generation > set.Status.ObservedGeneration || available(set) > wanted(set)
 }
 
 // recreate ends all old pods, and then creates the new ones.
