@@ -16,7 +16,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 )
 
 func main() {
@@ -24,14 +27,21 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: typecheck PATTERN GOOS/GOARCH...")
 		os.Exit(2)
 	}
-	failed := false
-	for _, system := range os.Args[2:] {
-		if err := check(os.Args[1], system); err != nil {
-			fmt.Fprintf(os.Stderr, "%s: %v\n", system, err)
-			failed = true
-		}
+	systems := os.Args[2:]
+	errs := make([]error, len(systems))
+	var checks errgroup.Group
+	checks.SetLimit(runtime.NumCPU())
+	for i, system := range systems {
+		checks.Go(func() error {
+			if err := check(os.Args[1], system); err != nil {
+				errs[i] = fmt.Errorf("%s: %w", system, err)
+			}
+			return nil
+		})
 	}
-	if failed {
+	_ = checks.Wait()
+	if err := errors.Join(errs...); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
