@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -160,6 +161,10 @@ func (e *Etcd) Root() string {
 	return strings.TrimSuffix(path.Join("/", e.Options.StorageConfig.Prefix), "/")
 }
 
+// uncached are the values of --watch-cache-sizes by which Events have no watch cache, as in kube-apiserver, unless a later
+// value says otherwise. Events come in bursts, in which a watch cache ends the watches that don't keep up.
+var uncached = []string{"events#0", "events.events.k8s.io#0"}
+
 // ApplyTo waits until the embedded etcd serves requests, and configures a server to store the kinds of a table in the
 // etcd. The argument locations maps each resource that other etcd servers store to these servers. The result makes the
 // storage configurations of resources.
@@ -177,6 +182,7 @@ func (e *Etcd) ApplyTo(config *genericapiserver.Config, table *registry.Table, l
 		factory.SetEtcdLocation(resource, servers)
 	}
 	e.Options.StorageConfig.StorageObjectCountTracker = config.StorageObjectCountTracker
+	e.Options.WatchCacheSizes = slices.Concat(uncached, e.Options.WatchCacheSizes)
 	apply := e.applyExternal
 	if e.Embedded() {
 		apply = e.applyEmbedded
