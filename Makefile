@@ -15,10 +15,9 @@ RUN ?=
 PKG ?= work
 ARGS ?=
 
-# The tests of a package may take 30 minutes. Go's default of ten can be too little on a slow machine. Many tests wait for
-# leases, timers and processes, so twice as many of a package run at a time as there are processors. "make lint" makes the
+# The tests of a package may take 30 minutes. Go's default of ten can be too little on a slow machine. "make lint" makes the
 # checks of go vet.
-TEST := go test -vet=off -timeout 30m -parallel $$((2 * $$(getconf _NPROCESSORS_ONLN)))
+TEST := go test -vet=off -timeout 30m
 
 GOLANGCI_LINT_VERSION := v2.15.0
 GOLANGCI_LINT := $(CURDIR)/bin/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
