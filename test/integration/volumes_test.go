@@ -1,6 +1,8 @@
 package integration_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -58,10 +60,17 @@ func TestVolumesOfPods(t *testing.T) {
 		}
 	}
 	for _, v := range pod.Spec.Volumes {
-		claim, err := claims.Get(t.Context(), v.Name, metav1.GetOptions{})
-		if err != nil || claim.Status.Phase != corev1.ClaimBound {
-			t.Fatalf("claim %s: want it to be bound, got %v, %v", v.Name, claim.Status, err)
+		claim := must(claims.Get(t.Context(), v.Name, metav1.GetOptions{}))(t)
+		if claim.Spec.VolumeName == "" {
+			t.Fatalf("claim %s: want a volume before the pod has a node, got %+v", v.Name, claim.Spec)
 		}
+		eventually(t, func(ctx context.Context) error { // the phase is written after the volume
+			claim, err := claims.Get(ctx, v.Name, metav1.GetOptions{})
+			if err == nil && claim.Status.Phase != corev1.ClaimBound {
+				err = fmt.Errorf("claim %s: want it to be bound, got %+v", v.Name, claim.Status)
+			}
+			return err
+		})
 	}
 	volumes, err := client.CoreV1().PersistentVolumes().Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
