@@ -8,6 +8,7 @@ export TMPDIR=${TMPDIR:-/tmp}
 root=$(realpath "$(dirname "$0")/..")/bin/wine-trixie
 if [[ ! -d $root ]]; then
 	rm -rf "$root.partial"
+	mkdir -p "${root%/*}"
 	mmdebstrap --quiet --variant=minbase --include=wine64 trixie "$root.partial"
 	mv "$root.partial" "$root"
 fi >&2
