@@ -6,6 +6,8 @@ mod error;
 mod host;
 mod options;
 mod program;
+#[cfg(feature = "download")]
+mod release;
 mod server;
 mod shared;
 mod webhooks;
