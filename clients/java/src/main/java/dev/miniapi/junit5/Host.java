@@ -41,7 +41,8 @@ final class Host {
     }
 
     private Host() {
-        String program = Program.find(System.getenv(), Host.class.getPackage().getImplementationVersion())
+        String program = Program.find(
+                        System.getenv(), Host.class.getPackage().getImplementationVersion(), Release.checksums())
                 .toString();
         try {
             process = new ProcessBuilder(program, "host")

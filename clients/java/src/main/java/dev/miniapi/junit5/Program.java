@@ -5,6 +5,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.Stream;
 
 /** The miniapi program. */
@@ -15,26 +16,32 @@ final class Program {
     private Program() {}
 
     /**
-     * Returns the path of the program: $MINIAPI, or the program of a version in the user's cache, or one on the PATH.
-     * The version is null where the client isn't run from its archive.
+     * Returns the path of the program: $MINIAPI, or the program of a version in the user's cache, or one on the PATH, or
+     * that of the version's release, which is downloaded into the cache. The version is null where the client isn't run
+     * from its archive.
+     *
+     * @param checksums the sums of the release's archives
      */
-    static Path find(Map<String, String> environment, String version) {
+    static Path find(Map<String, String> environment, String version, String checksums) {
         String named = environment.getOrDefault("MINIAPI", "");
         Stream<String> path = Stream.of(environment.getOrDefault("PATH", "").split(File.pathSeparator));
-        Stream<Path> cached =
-                Stream.ofNullable(version).map(known -> cache(environment).resolve("miniapi/fixture/v" + known));
-        Stream<Path> folders = Stream.concat(cached, path.map(Path::of));
+        Path cached = cache(environment).resolve("miniapi/fixture/v" + version).toAbsolutePath();
+        Stream<Path> folders = Stream.concat(Stream.of(cached).filter(folder -> version != null), path.map(Path::of));
         List<Path> candidates = named.isEmpty()
                 ? folders.map(folder -> folder.resolve(EXECUTABLE).toAbsolutePath())
                         .toList()
                 : List.of(Path.of(named).toAbsolutePath());
-        return candidates.stream()
+        Optional<Path> found = candidates.stream()
                 .filter(candidate -> Files.isRegularFile(candidate) && Files.isExecutable(candidate))
-                .findFirst()
-                .orElseThrow(() -> new MiniapiException(
-                        "no miniapi program is at " + candidates
-                                + ": install miniapi, or set $MINIAPI to the path of the program",
-                        null));
+                .findFirst();
+        if (found.isEmpty() && named.isEmpty()) {
+            found = Release.of(environment, version, checksums)
+                    .map(release -> release.install(cached.resolve(EXECUTABLE)));
+        }
+        return found.orElseThrow(() -> new MiniapiException(
+                "no miniapi program is at " + candidates
+                        + ": install miniapi, or set $MINIAPI to the path of the program",
+                null));
     }
 
     /** Returns the folder in which the user's programs keep what they can make again. */

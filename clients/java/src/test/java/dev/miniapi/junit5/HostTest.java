@@ -80,19 +80,19 @@ class HostTest {
         Path onPath = program(folder.resolve("bin/miniapi"));
         Map<String, String> environment =
                 Map.of("PATH", onPath.getParent().toString(), "XDG_CACHE_HOME", folder + "/cache", "HOME", "" + folder);
-        assertEquals(onPath, Program.find(environment, "1.2.3"));
+        assertEquals(onPath, Program.find(environment, "1.2.3", ""));
         String cache = System.getProperty("os.name").startsWith("Mac") ? "Library/Caches" : "cache";
         Path cached = program(folder.resolve(cache + "/miniapi/fixture/v1.2.3/miniapi"));
-        assertEquals(cached, Program.find(environment, "1.2.3"));
-        assertEquals(onPath, Program.find(environment, "1.2.4"));
+        assertEquals(cached, Program.find(environment, "1.2.3", ""));
+        assertEquals(onPath, Program.find(environment, "1.2.4", ""));
         assertEquals(
-                named, Program.find(Map.of("MINIAPI", named.toString(), "PATH", "" + onPath.getParent()), "1.2.3"));
+                named, Program.find(Map.of("MINIAPI", named.toString(), "PATH", "" + onPath.getParent()), "1.2.3", ""));
         var e = assertThrows(
                 MiniapiException.class,
-                () -> Program.find(Map.of("MINIAPI", folder + "/none", "PATH", "" + onPath.getParent()), "1.2.3"));
+                () -> Program.find(Map.of("MINIAPI", folder + "/none", "PATH", "" + onPath.getParent()), "1.2.3", ""));
         assertContains("set $MINIAPI to the path of the program", e.getMessage());
         assertContains(folder + "/none", e.getMessage());
-        e = assertThrows(MiniapiException.class, () -> Program.find(Map.of("PATH", "/none"), null));
+        e = assertThrows(MiniapiException.class, () -> Program.find(Map.of("PATH", "/none"), null, ""));
         assertContains("no miniapi program is at [/none/miniapi]", e.getMessage());
     }
 
