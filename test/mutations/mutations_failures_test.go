@@ -3,6 +3,7 @@ package mutations_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 )
 
@@ -29,11 +30,11 @@ var failureMutations = []mutation{
 			next.ServeHTTP(w, r)
 		})
 	}},
-	{name: "accepts requests after their timeout", caughtBy: "timeout.request", response: func(r *http.Response) {
-		if r.StatusCode == http.StatusGatewayTimeout {
-			r.StatusCode = http.StatusCreated
+	{name: "gives requests more time than their timeout", caughtBy: "timeout.request", request: query(http.MethodPost, func(v url.Values) {
+		if v.Get("timeout") == "1s" {
+			v.Set("timeout", "7s")
 		}
-	}},
+	})},
 	{name: "has a longer timeout", caughtBy: "timeout.ignore", request: field("timeoutSeconds", 7)},
 	{name: "doesn't wait", caughtBy: "timeout.ignore timeout.each timeout.fail", review: func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
