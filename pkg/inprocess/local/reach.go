@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"syscall"
 	"time"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -38,8 +39,8 @@ func (s *runningServer) Reach(ctx context.Context, webhook engine.Webhook, timeo
 		if deadline, _ := ctx.Deadline(); last == nil || ctx.Err() == nil && time.Now().Before(deadline) {
 			last = err
 		}
-		if utilnet.IsConnectionRefused(err) {
-			return false, nil // the webhook's process may still be starting
+		if mayBeStarting(err) {
+			return false, nil
 		}
 		return true, err
 	})
@@ -47,6 +48,11 @@ func (s *runningServer) Reach(ctx context.Context, webhook engine.Webhook, timeo
 		return trust(fmt.Errorf("webhook %q can't be reached: %w", webhook.Name, last))
 	}
 	return nil
+}
+
+// mayBeStarting reports whether the error may come from a webhook whose process, or whose machine's network, is starting.
+func mayBeStarting(err error) bool {
+	return utilnet.IsConnectionRefused(err) || errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH)
 }
 
 // trust returns an engine.UntrustedError if the error says that the webhook's certificate isn't trusted. It returns
