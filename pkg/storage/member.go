@@ -123,6 +123,9 @@ func (f *Folder) start(ctx context.Context) (*Member, error) {
 		clock:   newStopClock(),
 		stores:  map[*destroyer]struct{}{},
 		stopped: make(chan struct{}),
+		compaction: compaction{isLarge: func() bool {
+			return f.holder.Temporary && server.Backend().SizeInUse() >= largeDatabase
+		}},
 	}, nil
 }
 

@@ -295,15 +295,3 @@ func TestStoreAfterStop(t *testing.T) {
 		t.Errorf("error %v, want %v", err, errStopped)
 	}
 }
-
-func TestCompaction(t *testing.T) {
-	t.Parallel()
-	m := startMember(t, Options{})
-	c := m.compaction.start(m.client.Client, time.Millisecond)
-	for deadline := time.Now().Add(time.Minute); c.CompactRevision() == 0; {
-		put(t, m, "/a", "1")
-		if time.Now().After(deadline) {
-			t.Fatal("nothing was compacted")
-		}
-	}
-}
