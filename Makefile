@@ -70,7 +70,7 @@ test-clients: build ## Run the suites of the clients for other languages
 	MINIAPI="$${MINIAPI:-$(CURDIR)/bin/miniapi}" hack/test-clients.sh
 
 .PHONY: test-programs
-test-programs: ## Build the programs for arm64 and Windows, and run them under qemu-user and Wine
+test-programs: ## Build the programs for the other systems, and run those for arm64 and Windows under qemu-user and Wine
 	hack/test-programs.sh
 
 .PHONY: test-sample
