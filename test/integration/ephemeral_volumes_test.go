@@ -26,9 +26,7 @@ func TestEphemeralVolumes(t *testing.T) {
 	}}}}
 	must(core.Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}))(t)
 	eventuallyInState(t, core.Pods("default"), "p", "Running running/0 ready")
-	if claim := must(core.PersistentVolumeClaims("default").Get(t.Context(), "p-scratch", metav1.GetOptions{}))(t); claim.Status.Phase != corev1.ClaimBound {
-		t.Errorf("want the claim of a pod that runs to be bound, got %+v", claim.Status)
-	}
+	eventuallyBound(t, core.PersistentVolumeClaims("default"), "p-scratch")
 	ok(t, core.Pods("default").Delete(t.Context(), "p", metav1.DeleteOptions{}))
 	gone(t, "the claim", func(ctx context.Context) (*corev1.PersistentVolumeClaim, error) {
 		return core.PersistentVolumeClaims("default").Get(ctx, "p-scratch", metav1.GetOptions{})

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/controllers/persistentvolume"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
@@ -64,13 +65,7 @@ func TestVolumesOfPods(t *testing.T) {
 		if claim.Spec.VolumeName == "" {
 			t.Fatalf("claim %s: want a volume before the pod has a node, got %+v", v.Name, claim.Spec)
 		}
-		eventually(t, func(ctx context.Context) error { // the phase is written after the volume
-			claim, err := claims.Get(ctx, v.Name, metav1.GetOptions{})
-			if err == nil && claim.Status.Phase != corev1.ClaimBound {
-				err = fmt.Errorf("claim %s: want it to be bound, got %+v", v.Name, claim.Status)
-			}
-			return err
-		})
+		eventuallyBound(t, claims, v.Name)
 	}
 	volumes, err := client.CoreV1().PersistentVolumes().Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -96,4 +91,16 @@ func TestVolumesOfPods(t *testing.T) {
 		}
 	}
 	t.Errorf("want %d deleted volumes, got %d", len(pod.Spec.Volumes), deleted)
+}
+
+// eventuallyBound waits until the phase of a claim is Bound, which is written after the claim's volume.
+func eventuallyBound(t *testing.T, claims corev1client.PersistentVolumeClaimInterface, name string) {
+	t.Helper()
+	eventually(t, func(ctx context.Context) error {
+		claim, err := claims.Get(ctx, name, metav1.GetOptions{})
+		if err == nil && claim.Status.Phase != corev1.ClaimBound {
+			err = fmt.Errorf("claim %s: want it to be bound, got %+v", name, claim.Status)
+		}
+		return err
+	})
 }
