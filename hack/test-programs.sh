@@ -30,7 +30,6 @@ while read -r system emulator; do
 	else
 		MINIAPI_TEST_PROGRAM="$emulator $program" "$work/test" -test.run '^TestProgram$' -test.v </dev/null
 	fi
-	rm "$program"
 done <<END
 linux_arm64 qemu-aarch64
 windows_amd64 $PWD/hack/wine.sh
